@@ -1,0 +1,1 @@
+"""An NDN forwarder as a machine: PIT, FIB, content store, strategies, management."""

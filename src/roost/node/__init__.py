@@ -1,0 +1,1 @@
+"""All machines composed into one, still pure."""

@@ -1,0 +1,1 @@
+"""Into a group and out of it: fetching, streams, delivery policies."""

@@ -1,0 +1,1 @@
+"""Who may say what: keys, certificates, signers, verifiers, trust schema, content encryption."""
