@@ -55,7 +55,7 @@ class Component:
     @staticmethod
     def text(text: str) -> Component:
         """Make a generic component of the UTF-8 bytes of `text`, taken verbatim."""
-        return Component(text.encode())
+        return Component(_utf8(text))
 
     @staticmethod
     def numbered(number: int, type_: int) -> Component:
@@ -144,13 +144,20 @@ def _unescape(text: str) -> bytes:
     if not text:
         raise BadName("an empty component is written as '...'")
     if "%" not in text:
-        return text.encode()
+        return _utf8(text)
     out = bytearray()
     pieces = text.split("%")
-    out += pieces[0].encode()
+    out += _utf8(pieces[0])
     for piece in pieces[1:]:
         if len(piece) < 2 or piece[0] not in _HEX or piece[1] not in _HEX:
             raise BadName(f"{text!r}: '%' is followed by two hexadecimal digits")
         out.append(int(piece[:2], 16))
-        out += piece[2:].encode()
+        out += _utf8(piece[2:])
     return bytes(out)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise BadName(f"{text!r} holds half a surrogate pair, which has no UTF-8 form; write the bytes as %XX") from None

@@ -22,6 +22,7 @@ PREFIX_ANNOUNCEMENT: Final = 5
 ENCAPSULATED: Final = 6
 
 _REMEMBERED: Final = 4096
+_REMEMBERED_BYTES: Final = 64  # longer ones are padded with unknown elements, and must not fill the memory
 
 
 class MetaInfo:
@@ -135,6 +136,10 @@ def decode_data(wire: bytes) -> Data:
     content_low = content_high = 0
     at = position
     type_, low, position = element(wire, at, end)
+    while type_ > 31:
+        skip(type_, at, "Data")
+        at = position
+        type_, low, position = element(wire, at, end)
     if type_ == tlv.META_INFO:
         meta = meta_info(wire, low, position)
         at = position
@@ -179,7 +184,7 @@ def meta_info(buffer: bytes, start: int, end: int) -> MetaInfo:
     meta = _known.get(wire)
     if meta is None:
         meta = _decode_meta(wire)
-        if meta.final_block is None:
+        if meta.final_block is None and len(wire) <= _REMEMBERED_BYTES:
             if len(_known) >= _REMEMBERED:
                 _known.clear()
             _known[wire] = meta

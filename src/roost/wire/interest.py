@@ -11,7 +11,7 @@ from typing import Final
 
 from roost.errors import BadPacket
 from roost.naming.component import PARAMETERS_DIGEST
-from roost.naming.name import Name, cuts_of
+from roost.naming.name import Name, cuts_of, parameters_digest_count
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
 from roost.wire.signature import SignatureInfo, Signer, signature_info
@@ -167,7 +167,7 @@ def decode_interest(wire: bytes) -> Interest:
             interest.hop_limit_at = low
         else:
             _signed(interest, order, at, low, position)
-    if interest._parameters_at or b"\x02\x20" in interest.name.value:
+    if last >= 7 or b"\x02\x20" in interest.name.value:
         _check_parameters(interest, end)
     return interest
 
@@ -250,6 +250,8 @@ def encode_interest(
     parameters: bytes | None = None,
 ) -> bytes:
     """Write an Interest; with `parameters`, their digest is appended to the name."""
+    if b"\x02\x20" in name.value and parameters_digest_count(name):
+        raise BadPacket(f"{name} already has a parameters digest; leave it out, it is made of the parameters")
     tail = b"" if parameters is None else tlv.tlv(tlv.PARAMETERS, parameters)
     return _assemble(name, nonce, can_be_prefix, must_be_fresh, hints, lifetime_ms, hop_limit, tail)
 
@@ -312,6 +314,8 @@ def _assemble(
     if lifetime_ms != DEFAULT_LIFETIME_MS:
         body += tlv.number(tlv.LIFETIME, lifetime_ms)
     if hop_limit >= 0:
+        if hop_limit > 255:
+            raise BadPacket(f"HopLimit is at most 255, not {hop_limit}")
         body += b"\x22\x01" + bytes((hop_limit,))
     return packet(tlv.INTEREST, body + tail)
 

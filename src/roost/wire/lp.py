@@ -169,6 +169,8 @@ def _header(lp: LpPacket, type_: int, wire: bytes, low: int, high: int) -> None:
     elif type_ == NEXT_HOP_FACE:
         lp.next_hop_face = read_nni(wire, low, high)
     elif type_ == CACHE_POLICY:
+        if low == high:
+            raise BadPacket("CachePolicy is empty, it holds a CachePolicyType")
         lp.no_cache = _inner_number(wire, low, high, CACHE_POLICY_TYPE) == NO_CACHE
     elif type_ == CONGESTION_MARK:
         lp.congestion_mark = read_nni(wire, low, high)
@@ -177,6 +179,8 @@ def _header(lp: LpPacket, type_: int, wire: bytes, low: int, high: int) -> None:
     elif type_ == TX_SEQUENCE:
         lp.tx_sequence = _fixed(wire, low, high)
     elif type_ == NON_DISCOVERY:
+        if low != high:
+            raise BadPacket("NonDiscovery is a flag and has no value")
         lp.non_discovery = True
     elif type_ == PREFIX_ANNOUNCEMENT:
         lp.announcement = wire[low:high]

@@ -37,6 +37,7 @@ _NOT_BEFORE: Final = 254
 _NOT_AFTER: Final = 255
 _TIME_BYTES: Final = 15
 _REMEMBERED: Final = 4096
+_REMEMBERED_BYTES: Final = 512  # a stranger must not fill the memory with long ones
 
 
 class Signer(Protocol):
@@ -79,7 +80,7 @@ def signature_info(buffer: bytes, start: int, end: int) -> SignatureInfo:
     info = _known.get(wire)
     if info is None:
         info = _decode(wire)
-        if info.nonce is None and info.time_ms is None and info.sequence is None:
+        if info.nonce is None and info.time_ms is None and info.sequence is None and len(wire) <= _REMEMBERED_BYTES:
             if len(_known) >= _REMEMBERED:
                 _known.clear()
             _known[wire] = info

@@ -1,0 +1,62 @@
+# The two commands of the README are `run` and `test`; each prepares what it needs, once (.stamps), and is quick after that.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+export PYTHON ROOST_PURE
+
+BIN := .venv/bin
+PEERS := tests/interop/ndnts
+SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prune -o -type f -print | LC_ALL=C sort)
+# Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
+INTERPRETED := PYTHONPATH=src
+COMPILED := env -u PYTHONPATH
+PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
+
+N ?= 1000
+SEED ?= 1
+
+.PHONY: run test check bench sim help
+
+run: $(PACKAGE)  ## Start a node, publish signed readings, fetch them back over a real socket, and say what happened.
+	@$(COMPILED) $(BIN)/roost demo
+
+test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests interpreted, and unit and property tests again compiled.
+	@scripts/prepare compiled
+	@echo "== tests, interpreted (src)"
+	@ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2
+	@echo "== unit and property tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
+	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider tests/unit tests/property
+
+check: .stamps/venv  ## Lint, formatting, types and the layers of the design; changes nothing.
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(INTERPRETED) $(BIN)/lint-imports --no-logo
+
+bench: $(PACKAGE)  ## Measure beside peers in the same run, compiled; ONLY=<area> picks an area, INTERPRETED_SOURCE=1 measures src.
+	@$(if $(INTERPRETED_SOURCE),$(INTERPRETED),$(COMPILED)) $(BIN)/python -m bench $(ONLY)
+
+sim: .stamps/venv  ## Run N=<runs> simulated faults from SEED=<number>; the same seed gives the same run.
+	@ROOST_SIM_N=$(N) ROOST_SIM_SEED=$(SEED) ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2 tests/sim
+
+help:  ## Say what the targets are.
+	@echo "usage: make <target>"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r target sentence; do printf '  %-7s %s\n' "$$target" "$$sentence"; done
+
+.stamps/venv: constraints.txt pyproject.toml
+	@scripts/prepare venv
+	@mkdir -p .stamps && touch $@
+
+# Changes only when a source file comes or goes, which modification times of files cannot tell.
+.stamps/sources: FORCE
+	@mkdir -p .stamps && printf '%s\n' $(SOURCES) | cmp -s - $@ || printf '%s\n' $(SOURCES) > $@
+
+$(PACKAGE): .stamps/venv .stamps/sources $(SOURCES) pyproject.toml setup.py
+	@scripts/prepare package
+	@rm -f .stamps/package* && touch $@
+
+.stamps/peers: $(PEERS)/package.json
+	@scripts/prepare peers
+	@mkdir -p .stamps && touch $@
+
+FORCE:

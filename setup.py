@@ -1,0 +1,68 @@
+"""The compiled half of the build: which modules mypyc turns into C. Everything else is in pyproject.toml.
+
+The same source runs interpreted (`PYTHONPATH=src`) and compiled (installed). Without a C compiler, or with
+`ROOST_PURE=1`, nothing is compiled and everything still works, only slower.
+"""
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+# The hot modules, the one list of them. All are compiled together, so calls between them are C calls.
+# A module belongs here when a figure of `make bench` says so.
+HOT = [
+    "src/roost/naming/component.py",
+    "src/roost/naming/name.py",
+    "src/roost/naming/number.py",
+    "src/roost/wire/data.py",
+    "src/roost/wire/interest.py",
+    "src/roost/wire/lp.py",
+    "src/roost/wire/signature.py",
+    "src/roost/wire/tlv.py",
+]
+
+
+def why_interpreted() -> str | None:
+    """Say what stands in the way of compiling, or None if nothing does."""
+    if os.environ.get("ROOST_PURE", "") not in {"", "0"}:
+        return "ROOST_PURE is set"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler ({compiler})"
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        return "the headers of this Python (Python.h) are not installed"
+    return None
+
+
+def compiled() -> list[Extension]:
+    """Translate the hot modules to C, and hand setuptools the extensions to build."""
+    reason = why_interpreted()
+    if reason:
+        print(f"setup.py: {reason}, so roost is installed interpreted")
+        return []
+    absent = [path for path in HOT if not Path(path).is_file()]
+    if absent:
+        sys.exit(f"setup.py: HOT names files that do not exist: {', '.join(absent)}. Correct the list in setup.py.")
+    from mypyc.build import mypycify  # needs the compiler chain, which an interpreted install does not have
+
+    # One C file, so the C compiler can inline across modules.
+    return mypycify(HOT, opt_level="3", debug_level="0", group_name="roost", multi_file=False)
+
+
+def forget_stale(extensions: list[Extension]) -> None:
+    """Drop from the reused build folder what this build does not make: deleted modules must not be installed again."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    for library in Path("build").glob("lib*"):
+        wanted = {library / (extension.name.replace(".", "/") + suffix) for extension in extensions}
+        for path in library.rglob("*"):
+            if path.is_file() and path not in wanted:
+                path.unlink()
+
+
+extensions = compiled()
+forget_stale(extensions)
+setup(ext_modules=extensions)
