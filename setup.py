@@ -15,6 +15,12 @@ from setuptools import Extension, setup
 # The hot modules, the one list of them. All are compiled together, so calls between them are C calls.
 # A module belongs here when a figure of `make bench` says so.
 HOT = [
+    "src/roost/forwarding/faces.py",
+    "src/roost/forwarding/fib.py",
+    "src/roost/forwarding/forwarder.py",
+    "src/roost/forwarding/pit.py",
+    "src/roost/forwarding/store.py",
+    "src/roost/forwarding/strategy.py",
     "src/roost/naming/component.py",
     "src/roost/naming/name.py",
     "src/roost/naming/number.py",

@@ -7,23 +7,24 @@
 - `serve` hands Interests under a prefix to the application (`Asked`); `reply` answers, with the PIT token they carried.
 - `register` keeps prefixes registered across drops (`roost.forwarding.registrar`).
 
-Matching is the specification's [interest §matching]: exact name, CanBePrefix, implicit digest. Nothing is verified here.
+Nothing is verified here. The table of what is pending is in `roost.forwarding.pending`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import Final
 
 from roost.errors import Backpressure, BadPacket
-from roost.forwarding.face import Arrived, Send
+from roost.forwarding.face import Arrived, FaceSpec, Send
+from roost.forwarding.pending import Pending, PendingTable, Question
 from roost.forwarding.registrar import Registrar
 from roost.machine import MS, Effect, Randomness, Rejected, earliest
 from roost.naming import Name
-from roost.wire import Data, Interest, LpPacket, Signer, decode_lp, encode_interest
+from roost.wire import Data, Interest, LpPacket, Signer, decode_lp
 from roost.wire.data import decode_data
-from roost.wire.interest import decode_interest, matches
+from roost.wire.interest import decode_interest
+from roost.wire.link import Link
 from roost.wire.lp import CONGESTION, DUPLICATE, REASON_NAMES
 from roost.wire.tlv import DATA, INTEREST, LP_PACKET
 
@@ -34,21 +35,6 @@ OVERFLOWED: Final = "overflowed"
 _COMMAND: Final = -1  # the ticket of the registrar's command; applications' are positive
 _NACK_PAUSE: Final = 50 * MS
 _SAMPLE_BYTES: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """An Interest to ask; `wire`, if given, is a whole Interest without a Nonce (a signed one) and wins."""
-
-    name: Name
-    can_be_prefix: bool = False
-    must_be_fresh: bool = False
-    lifetime_ms: int = 4000
-    tries: int = 1
-    hints: tuple[Name, ...] = ()
-    hop_limit: int = -1
-    parameters: bytes | None = None
-    wire: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,91 +65,65 @@ class Asked(Effect):
     token: bytes
 
 
-class _Pending:
-    __slots__ = ("due", "interest", "last", "nack", "nonce", "pausing", "question", "sent", "since", "ticket", "tried")
-
-    def __init__(self, ticket: int, question: Question, interest: Interest, now: int) -> None:
-        self.ticket: Final = ticket
-        self.question: Final = question
-        self.interest: Final = interest  # without a Nonce
-        self.since: Final = now
-        self.nonce = b""
-        self.tried = 0  # lifetimes begun, sent or not
-        self.sent = 0
-        self.due = 0
-        self.pausing = False  # after a Nack: `due` is when to send again, not when it expires
-        self.last = ""
-        self.nack = -1
-
-
 class Endpoint:
     """The machine. The driver calls `connected` and `disconnected` as its transport comes and goes."""
 
-    def __init__(self, signer: Signer, randomness: Randomness, *, max_pending: int = 16384, max_served: int = 4096) -> None:
+    def __init__(
+        self, signer: Signer, randomness: Randomness, *, max_pending: int = 16384, max_served: int = 4096
+    ) -> None:
         self.max_pending: Final = max_pending
         self.max_served: Final = max_served
         self.registrar: Final = Registrar(signer, randomness, max_served)
+        self.pending: Final = PendingTable()  # bound: max_pending, and one command
         self.face: int | None = None
-        self.where = "no face yet"
+        self.where = "the face"
         self.unsolicited = 0  # Data nobody waits for
         self.unserved = 0  # Interests under no served prefix
         self._local = True
+        self._link: Link | None = None  # only where packets have a size limit
         self._down_reason = "it has not been up yet"
         self._randomness: Final = randomness
-        self._pending: dict[int, _Pending] = {}  # bound: max_pending
-        self._by_name: dict[bytes, list[int]] = {}  # Interest name → tickets; bound: max_pending
-        self._prefixes = 0  # how many pending set CanBePrefix, so that exact traffic does not pay for prefixes
-        self._digests = 0
-        self._timers: list[tuple[int, int]] = []  # (due, ticket), stale entries swept beyond 4 × pending
         self._served: dict[bytes, Name] = {}  # bound: max_served
 
     # -- the face
 
-    def connected(self, face: int, where: str, now: int, *, local: bool = True) -> list[Effect]:
+    def connected(self, face: int, spec: FaceSpec, now: int) -> list[Effect]:
         """The face is up: send what is pending, register what was registered."""
         self.face = face
-        self.where = where
-        self._local = local
+        self.where = spec.remote_uri
+        self._local = spec.local
+        self._link = Link(spec.mtu, first_sequence=self._randomness.getrandbits(64)) if spec.mtu else None
         effects = self.registrar.up(now)
-        wires = [self._wire(pending) for pending in self._pending.values() if not pending.pausing]
+        wires = [self._wire(pending) for pending in self.pending.everything() if not pending.pausing]
         return effects + self._flush(wires, now)
 
-    def disconnected(self, reason: str, now: int) -> list[Effect]:  # noqa: ARG002  a command's shape
+    def disconnected(self, reason: str) -> list[Effect]:
         """The face is down."""
         self.face = None
         self._down_reason = reason
-        self._drop(_COMMAND)
+        self.pending.drop(_COMMAND)
         return self.registrar.down(reason)
 
     # -- asking
 
-    def ask(self, ticket: int, question: Question, now: int) -> list[Effect]:
-        """Ask for Data; `ticket` is a positive number of the caller's that comes back with the answer."""
-        return self.ask_all([(ticket, question)], now)
-
-    def ask_all(self, questions: list[tuple[int, Question]], now: int) -> list[Effect]:
-        """Ask several at once, in one write."""
+    def ask(self, questions: list[tuple[int, Question]], now: int) -> list[Effect]:
+        """Ask for Data, all in one write; each ticket is a positive number that comes back with its answer."""
         effects: list[Effect] = []
         wires: list[bytes] = []
         for ticket, question in questions:
-            if len(self._pending) >= self.max_pending:
+            if len(self.pending) >= self.max_pending:
                 reason = f"{question.name} was not asked: {self.max_pending} Interests are pending, which is the limit"
                 effects.append(Failed(ticket, OVERFLOWED, reason))
                 continue
-            pending = self._add(ticket, question, now)
+            pending = self.pending.add(ticket, question, now)
             self._begin(pending, now)
             if self.face is not None:
                 wires.append(self._wire(pending))
         return effects + self._flush(wires, now)
 
-    def cancel(self, ticket: int) -> None:
-        """Wait no longer; what comes back for it is dropped."""
-        self._drop(ticket)
-
-    @property
-    def pending(self) -> int:
-        """How many Interests are unanswered."""
-        return len(self._pending)
+    def cancel(self, ticket: int) -> bool:
+        """Wait no longer; what comes back for it is dropped. Whether it was still pending."""
+        return self.pending.drop(ticket)
 
     # -- serving
 
@@ -177,17 +137,12 @@ class Endpoint:
         """Take them no longer."""
         self._served.pop(prefix.value, None)
 
-    def reply(self, answers: list[tuple[bytes, bytes]]) -> list[Effect]:
+    def reply(self, answers: list[tuple[bytes, bytes]], now: int) -> list[Effect]:
         """Send Data, each with the token of the Interest it answers; lost if the face is down."""
         if self.face is None:
             return []
-        return [Send(self.face, [LpPacket(d, pit_token=t).encode() if t else d for d, t in answers])]
-
-    def refuse(self, interest: Interest, token: bytes, reason: int) -> list[Effect]:
-        """Answer an Interest with a Nack."""
-        if self.face is None:
-            return []
-        return [Send(self.face, [LpPacket(interest.wire, nack=reason, pit_token=token).encode()])]
+        wires = [LpPacket(data, pit_token=token).encode() if token else data for data, token in answers]
+        return self._flush(wires, now)
 
     def register(self, prefix: Name, now: int) -> list[Effect]:
         """Have the forwarder send Interests under a prefix here, now and after every reconnect."""
@@ -218,12 +173,10 @@ class Endpoint:
         """Send again what got no answer, give up what was sent often enough."""
         effects: list[Effect] = []
         wires: list[bytes] = []
-        while self._timers and self._timers[0][0] <= now:
-            due, ticket = heappop(self._timers)
-            pending = self._pending.get(ticket)
-            if pending is None or pending.due != due:
-                continue
-            if pending.tried >= pending.question.tries and not pending.pausing:
+        if self._link is not None:
+            self._link.tick(now)
+        for pending in self.pending.overdue(now):
+            if pending.tried >= pending.tries and not pending.pausing:
                 effects += self._fail(pending, TIMED_OUT, self._stuck(pending, now), now)
                 continue
             self._begin(pending, now)
@@ -232,17 +185,11 @@ class Endpoint:
         return effects + self._flush(wires, now)
 
     def deadline(self) -> int | None:
-        """When the next Interest expires or the next command is due."""
-        while self._timers:
-            due, ticket = self._timers[0]
-            pending = self._pending.get(ticket)
-            if pending is not None and pending.due == due:
-                break
-            heappop(self._timers)
+        """When the next Interest expires, the next command is due or a fragment has waited long enough."""
         command = self.registrar.deadline() if self.face is not None else None
-        return earliest(self._timers[0][0] if self._timers else None, command)
+        return earliest(self.pending.deadline(), command, self._link.deadline() if self._link else None)
 
-    # -- inside
+    # -- what comes in
 
     def _packet(self, packet: bytes, effects: list[Effect], now: int) -> None:
         if not packet:
@@ -250,45 +197,37 @@ class Endpoint:
         token = b""
         mark = 0
         if packet[0] == LP_PACKET:
-            lp = decode_lp(packet)
-            if not lp.fragment:
+            lp: LpPacket | None = decode_lp(packet)
+            if lp is not None and lp.frag_count > 1:
+                if self._link is None:
+                    raise BadPacket("a fragment came on a face that has no fragments")
+                lp = self._link.unwrap(lp, now)
+            if lp is None or not lp.fragment:
                 return
-            if lp.frag_count > 1:
-                raise BadPacket("fragments are put together by the transport, this one came through")
             if lp.nack >= 0:
                 self._nacked(decode_interest(lp.fragment), lp.nack, effects, now)
                 return
             packet, token, mark = lp.fragment, lp.pit_token, lp.congestion_mark
         if packet[0] == DATA:
-            self._data(decode_data(packet), mark > 0, effects, now)
+            self._data(decode_data(packet), mark, effects, now)
         elif packet[0] == INTEREST:
             self._interest(decode_interest(packet), token, effects)
         else:
             raise BadPacket(f"an Interest, a Data or a link packet was expected, this is element {packet[0]}")
 
-    def _data(self, data: Data, congested: bool, effects: list[Effect], now: int) -> None:
-        value = data.name.value
-        tickets = list(self._by_name.get(value, ()))
-        if self._digests:
-            tickets += self._by_name.get(data.full_name.value, ())
-        if self._prefixes:
-            for cut in data.name.cuts[:-1]:
-                tickets += self._by_name.get(value[:cut], ())
-        found = False
-        for ticket in tickets:
-            pending = self._pending[ticket]
-            if matches(pending.interest, data.name, data.implicit_digest if self._digests else b""):
-                found = True
-                self._drop(ticket)
-                if ticket == _COMMAND:
-                    effects += self.registrar.answered(data.content, now)
-                else:
-                    effects.append(Delivered(ticket, data, congested))
-        if not found:
+    def _data(self, data: Data, mark: int, effects: list[Effect], now: int) -> None:
+        tickets = self.pending.answered_by(data)
+        if not tickets:
             self.unsolicited += 1
+        for ticket in tickets:
+            self.pending.drop(ticket)
+            if ticket == _COMMAND:
+                effects += self.registrar.answered(data.content, now)
+            else:
+                effects.append(Delivered(ticket, data, mark > 0))
 
     def _nacked(self, interest: Interest, reason: int, effects: list[Effect], now: int) -> None:
-        alike = [self._pending[ticket] for ticket in self._by_name.get(interest.name.value, ())]
+        alike = self.pending.named(interest.name)
         # A forwarder answers the last of several Interests of one name: its Nack speaks for all of them.
         if not any(pending.nonce == interest.nonce for pending in alike):
             return
@@ -296,10 +235,10 @@ class Endpoint:
         for pending in alike:
             pending.last = text
             pending.nack = reason
-            if reason in {CONGESTION, DUPLICATE} and pending.tried < pending.question.tries:
+            if reason in {CONGESTION, DUPLICATE} and pending.tried < pending.tries:
                 pause = _NACK_PAUSE << min(pending.tried - 1, 6)
                 pending.pausing = True
-                self._set_timer(pending, now + pause + self._randomness.randint(0, pause))
+                self.pending.set_timer(pending, now + pause + self._randomness.randint(0, pause))
             else:
                 message = f"{interest.name} was refused by a Nack from {self.where}: {text}"
                 about = self.registrar.about(interest.name)
@@ -314,54 +253,20 @@ class Endpoint:
                 return
         self.unserved += 1
 
-    def _add(self, ticket: int, question: Question, now: int) -> _Pending:
-        wire = question.wire or encode_interest(
-            question.name,
-            can_be_prefix=question.can_be_prefix,
-            must_be_fresh=question.must_be_fresh,
-            hints=question.hints,
-            lifetime_ms=question.lifetime_ms,
-            hop_limit=question.hop_limit,
-            parameters=question.parameters,
-        )
-        pending = _Pending(ticket, question, decode_interest(wire), now)
-        self._pending[ticket] = pending
-        self._by_name.setdefault(pending.interest.name.value, []).append(ticket)
-        self._prefixes += pending.interest.can_be_prefix
-        self._digests += _names_digest(pending.interest.name)
-        return pending
+    # -- what goes out
 
-    def _drop(self, ticket: int) -> None:
-        pending = self._pending.pop(ticket, None)
-        if pending is None:
-            return
-        key = pending.interest.name.value
-        tickets = self._by_name[key]
-        tickets.remove(ticket)
-        if not tickets:
-            del self._by_name[key]
-        self._prefixes -= pending.interest.can_be_prefix
-        self._digests -= _names_digest(pending.interest.name)
-
-    def _begin(self, pending: _Pending, now: int) -> None:
+    def _begin(self, pending: Pending, now: int) -> None:
         pending.tried += 1
         pending.pausing = False
-        self._set_timer(pending, now + pending.interest.lifetime_ms * MS)
+        self.pending.set_timer(pending, now + pending.interest.lifetime_ms * MS)
 
-    def _set_timer(self, pending: _Pending, due: int) -> None:
-        pending.due = due
-        heappush(self._timers, (due, pending.ticket))
-        if len(self._timers) > 4 * len(self._pending) + 64:
-            self._timers = [(waits.due, waits.ticket) for waits in self._pending.values()]
-            heapify(self._timers)
-
-    def _wire(self, pending: _Pending) -> bytes:
+    def _wire(self, pending: Pending) -> bytes:
         pending.sent += 1
         pending.nonce = self._randomness.getrandbits(32).to_bytes(4, "big")
         return pending.interest.with_nonce(pending.nonce)
 
-    def _fail(self, pending: _Pending, kind: str, reason: str, now: int) -> list[Effect]:
-        self._drop(pending.ticket)
+    def _fail(self, pending: Pending, kind: str, reason: str, now: int) -> list[Effect]:
+        self.pending.drop(pending.ticket)
         if pending.ticket == _COMMAND:
             return self.registrar.failed(reason, now)
         return [Failed(pending.ticket, kind, reason, pending.nack)]
@@ -370,15 +275,17 @@ class Endpoint:
         """Send, and with it the registrar's next command if one is due."""
         if self.face is None:
             return []
-        if _COMMAND not in self._pending:
+        if _COMMAND not in self.pending:
             command = self.registrar.command(now, local=self._local)
             if command is not None:
-                pending = self._add(_COMMAND, Question(Name(), wire=command), now)
+                pending = self.pending.add(_COMMAND, Question(Name(), wire=command), now)
                 self._begin(pending, now)
                 wires.append(self._wire(pending))
+        if self._link is not None and wires:
+            wires = self._link.wrap([decode_lp(wire) if wire[0] == LP_PACKET else wire for wire in wires], now)
         return [Send(self.face, wires)] if wires else []
 
-    def _stuck(self, pending: _Pending, now: int) -> str:
+    def _stuck(self, pending: Pending, now: int) -> str:
         """Say where an Interest got stuck."""
         asked = f"{pending.interest.name}: no answer in {(now - pending.since) // MS} ms"
         if not pending.sent:
@@ -390,7 +297,3 @@ class Endpoint:
             said += f"; that face has since gone down: {self._down_reason}"
         about = self.registrar.about(pending.interest.name)
         return f"{asked}; {said}" + (f"; {about}" if about else "")
-
-
-def _names_digest(name: Name) -> bool:
-    return name.value[-34:-32] == b"\x01\x20"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from roost.forwarding.face import AD_HOC, CONGESTION_MARKING, LOCAL_FIELDS, MULTI_ACCESS, RELIABILITY, FaceSpec
-from roost.wire.link import Link
+from roost.forwarding.face import AD_HOC, CONGESTION_MARKING, LOCAL_FIELDS, RELIABILITY, FaceSpec
+from roost.wire.link import MIN_MTU, Link
+from roost.wire.tlv import MAX_PACKET_BYTES
 
 MARKING_INTERVAL_NS: Final = 100_000_000
 MARKING_THRESHOLD_BYTES: Final = 65536
@@ -42,6 +43,7 @@ class Face:
         "out_interests",
         "out_nacks",
         "persistency",
+        "reliable",
         "spec",
     )
 
@@ -69,7 +71,8 @@ class Face:
         self.next_mark = 0  # when the next packet is to be marked; 0 while there is no congestion
         self._over_since = 0
         self._marked = 0
-        self.link = Link(spec.mtu, fragments=spec.link_type != MULTI_ACCESS)
+        self.reliable = False
+        self.link: Link | None = None  # made when it is first needed: most faces never fragment
         self.set_flags(spec.flags)
 
     def set_flags(self, flags: int) -> None:
@@ -78,12 +81,20 @@ class Face:
             flags &= ~LOCAL_FIELDS
         self.flags = flags
         self.local_fields = bool(flags & LOCAL_FIELDS)
-        self.link.reliable = bool(flags & RELIABILITY)
+        self.reliable = bool(flags & RELIABILITY) and not self.multi_access
+        self.link = None
 
     def set_mtu(self, mtu: int) -> None:
-        """Change the largest link packet."""
+        """Change the largest link packet; messages under way in fragments are lost."""
         self.mtu = mtu
-        self.link.mtu = mtu
+        self.link = None
+
+    def busy_link(self) -> Link:
+        """Return the link machine, making it if this is the first time."""
+        if self.link is None:
+            self.link = Link(max(self.mtu, MIN_MTU) if self.mtu else MAX_PACKET_BYTES, reliable=self.reliable,
+                             multicast=self.multi_access)
+        return self.link
 
     def queue_reported(self, queued_bytes: int, now: int) -> None:
         """Learn how much waits in front of the face; decides when marking begins and ends."""

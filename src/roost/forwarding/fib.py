@@ -14,6 +14,7 @@ from roost.naming.name import Name
 
 MAX_DEPTH: Final = 32
 MAX_PREFIXES: Final = 1_000_000
+_MAX_SHARED: Final = 4096
 
 Entry = TypeVar("Entry")
 
@@ -77,11 +78,17 @@ class PrefixTable(Generic[Entry]):
 
 
 class Fib:
-    """Prefix → next hops as (face, cost), cheapest first."""
+    """Prefix → next hops as (face, cost), cheapest first.
+
+    Prefixes with the same next hops share one list: a table of 100,000 prefixes has few, and they stay in cache.
+    """
 
     def __init__(self, limit: int = MAX_PREFIXES) -> None:
         self._table: PrefixTable[list[tuple[int, int]]] = PrefixTable(limit)
-        self.added: list[tuple[Name, int]] = []  # next hops since the forwarder last looked: pending Interests want them
+        self._shared: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
+        self.added: list[
+            tuple[Name, int]
+        ] = []  # next hops since the forwarder last looked: pending Interests want them
 
     def __len__(self) -> int:
         return len(self._table)
@@ -92,7 +99,7 @@ class Fib:
         if not next_hops:
             self._table.remove(prefix)
             return
-        self._table.put(prefix, sorted(next_hops, key=_by_cost))
+        self._table.put(prefix, self._share(sorted(next_hops, key=_by_cost)))
         known = [] if old is None else [face for face, _ in old]
         self.added.extend([(prefix, face) for face, _ in next_hops if face not in known])
 
@@ -113,6 +120,11 @@ class Fib:
         for prefix, next_hops in self._table.items():
             if any(hop == face for hop, _ in next_hops):
                 self.set(prefix, [(hop, cost) for hop, cost in next_hops if hop != face], now)
+
+    def _share(self, next_hops: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        if len(self._shared) >= _MAX_SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(tuple(next_hops), next_hops)
 
 
 def _by_cost(next_hop: tuple[int, int]) -> tuple[int, int]:

@@ -129,24 +129,27 @@ class Forwarder(Plane):
     def tick(self, now: int) -> list[Effect]:
         """Expire pending Interests and dead nonces, and let links retransmit and give up."""
         for entry in self.pit.expired(now):
-            self.counters.unsatisfied += 1
-            for record in entry.outs:
-                self.dead_nonces.add(entry.value, record.nonce, now)
+            self._give_up(entry, now)
         self.dead_nonces.expire(now)
         for face_id in list(self._busy_links):
             face = self.faces.get(face_id)
-            if face is not None:
-                packets = face.link.tick(now)
+            link = None if face is None else face.link
+            if link is not None:
+                packets = link.tick(now)
                 if packets:
                     self._queue(face_id).extend(packets)
-            if face is None or face.link.deadline() is None:
+            if link is None or link.deadline() is None:
                 self._busy_links.discard(face_id)
         return self.flush(now)
 
     def deadline(self) -> int | None:
         """When the next pending Interest or link timer is due."""
-        links = [self.faces[face].link.deadline() for face in self._busy_links if face in self.faces]
-        return earliest(self.pit.deadline(), *links)
+        soonest = self.pit.deadline()
+        for face_id in self._busy_links:
+            face = self.faces.get(face_id)
+            if face is not None and face.link is not None:
+                soonest = earliest(soonest, face.link.deadline())
+        return soonest
 
     def flush(self, now: int) -> list[Effect]:
         """Hand out what has been queued since the last time: one `Send` per face."""
@@ -188,7 +191,7 @@ class Forwarder(Plane):
             if len(kept) != len(entry.ins):
                 entry.ins = kept
                 if not kept:
-                    self.pit.remove(entry)
+                    self._give_up(entry, now)
         return self.flush(now)
 
     def destroy_face(self, face_id: int, now: int) -> list[Effect]:
@@ -207,7 +210,7 @@ class Forwarder(Plane):
 
     def _on_link_packet(self, face: Face, lp: LpPacket, now: int) -> None:
         if lp.sequence >= 0 or lp.acks or lp.tx_sequence >= 0:
-            whole = face.link.unwrap(lp, now)
+            whole = face.busy_link().unwrap(lp, now)
             self._busy_links.add(face.id)
             if whole is None:
                 return
@@ -248,7 +251,7 @@ class Forwarder(Plane):
             return
         nonce = interest.nonce or self._randomness.getrandbits(32).to_bytes(4, "big")
         if self.dead_nonces.has(value, nonce, now):
-            self._on_loop(face, interest)
+            self._on_loop(face, interest, token, now)
             return
         entry = self.pit.find(interest)
         if entry is None:
@@ -259,11 +262,11 @@ class Forwarder(Plane):
             if len(self.pit) >= self.pit.limit:
                 self.pit.refused += 1
                 self._drop("PIT full")
-                self._nack(face, interest.wire, CONGESTION)
+                self._nack(face, interest.wire, CONGESTION, token, now)
                 return
             entry = self.pit.insert(interest)
         elif _duplicate(entry, face, nonce):
-            self._on_loop(face, interest)
+            self._on_loop(face, interest, token, now)
             return
         lifetime_ns = min(interest.lifetime_ms, MAX_LIFETIME_MS) * _MS
         expires = now + lifetime_ns
@@ -289,7 +292,7 @@ class Forwarder(Plane):
             if self.eligible(entry, face, next_hop):
                 self.send_interest(entry, next_hop, wire, nonce, now)
             else:
-                self.send_nack(entry, face.id, NO_ROUTE)
+                self.send_nack(entry, face.id, NO_ROUTE, now)
             return
         strategy = self.strategies.lookup(entry.value, entry.cuts)
         strategy.after_interest(self, entry, face, hops, wire, nonce, now)
@@ -312,9 +315,9 @@ class Forwarder(Plane):
             return wire, []
         return wire, self.fib.lookup(name.value, name.cuts) or []
 
-    def _on_loop(self, face: Face, interest: Interest) -> None:
+    def _on_loop(self, face: Face, interest: Interest, token: bytes, now: int) -> None:
         self._drop("loop")
-        self._nack(face, interest.wire, DUPLICATE)
+        self._nack(face, interest.wire, DUPLICATE, token, now)
 
     def eligible(self, entry: PitEntry, ingress: Face, hop: int) -> bool:
         """Whether the Interest under way may go to a next hop."""
@@ -335,6 +338,8 @@ class Forwarder(Plane):
             record = OutRecord(hop, nonce, now, now + self._lifetime_ns)
             entry.outs.append(record)
         else:
+            if record.nonce != nonce:  # the older copy may still be under way, and would be a loop
+                self.dead_nonces.add(entry.value, record.nonce, now)
             record.nonce = nonce
             record.sent = now
             record.expires = now + self._lifetime_ns
@@ -436,24 +441,30 @@ class Forwarder(Plane):
         strategy = self.strategies.lookup(entry.value, entry.cuts)
         strategy.after_nack(self, entry, record, now)
 
-    def send_nack(self, entry: PitEntry, face: int, reason: int) -> None:
+    def send_nack(self, entry: PitEntry, face: int, reason: int, now: int) -> None:
         """Refuse the Interest of one downstream; an entry that nobody waits for goes."""
         record = entry.in_record(face)
         target = self.faces.get(face)
         if record is not None:
             entry.ins.remove(record)
             if target is not None:
-                self._nack(target, record.wire, reason, record.token)
+                self._nack(target, record.wire, reason, record.token, now)
         if not entry.ins:
-            self.counters.unsatisfied += 1
-            self.pit.remove(entry)
+            self._give_up(entry, now)
 
-    def _nack(self, face: Face, wire: bytes, reason: int, token: bytes = b"") -> None:
+    def _give_up(self, entry: PitEntry, now: int) -> None:
+        """Forget an entry that stayed unanswered, but not its nonces: a late copy would be a loop."""
+        self.counters.unsatisfied += 1
+        self.pit.remove(entry)
+        for record in entry.outs:
+            self.dead_nonces.add(entry.value, record.nonce, now)
+
+    def _nack(self, face: Face, wire: bytes, reason: int, token: bytes, now: int) -> None:
         if face.multi_access:
             return
         face.out_nacks += 1
         self.counters.out_nacks += 1
-        self._send_bare(face, LpPacket(wire, nack=reason, pit_token=token).encode(), 0)
+        self._send_lp(face, LpPacket(wire, nack=reason, pit_token=token), now)
 
     # ── out ──
 
@@ -465,20 +476,20 @@ class Forwarder(Plane):
         return queue
 
     def _send_bare(self, face: Face, wire: bytes, now: int) -> None:
-        if (face.mtu and len(wire) > face.mtu) or face.link.reliable:
-            self._send_lp(face, decode_lp(wire) if wire[0] == 100 else LpPacket(wire), now)
+        if (face.mtu and len(wire) > face.mtu) or face.reliable:
+            self._send_lp(face, LpPacket(wire), now)
             return
         face.out_bytes += len(wire)
         self._queue(face.id).append(wire)
 
     def _send_lp(self, face: Face, lp: LpPacket, now: int) -> None:
-        if not face.mtu and not face.link.reliable:
+        if not face.mtu and not face.reliable:
             wire = lp.encode()
             face.out_bytes += len(wire)
             self._queue(face.id).append(wire)
             return
         queue = self._queue(face.id)
-        for wire in face.link.wrap(lp, now):
+        for wire in face.busy_link().wrap([lp], now):
             face.out_bytes += len(wire)
             queue.append(wire)
         self._busy_links.add(face.id)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import Backpressure, BadPacket
+from roost.forwarding.control import OK, ControlParameters, ControlResponse
 from roost.machine import MS, SECOND, Effect, Randomness
 from roost.naming import Component, Name
-from roost.naming.number import read_nni
-from roost.wire import Signer, sign_interest, tlv
+from roost.wire import Signer, sign_interest
 
 REGISTERING: Final = "registering"
 REGISTERED: Final = "registered"
@@ -28,12 +28,9 @@ REFUSED: Final = "refused"
 LOCALHOST: Final = Name.parse("/localhost/nfd/rib")
 LOCALHOP: Final = Name.parse("/localhop/nfd/rib")
 
-OK: Final = 200
 FORBIDDEN: Final = 403
 COMMAND_LIFETIME_MS: Final = 2000
 
-_CONTROL_PARAMETERS: Final = 104
-_CONTROL_RESPONSE: Final = 101
 _FORBIDDEN_TRIES: Final = 4
 _FIRST_PAUSE: Final = 100 * MS
 _LAST_PAUSE: Final = 10 * SECOND
@@ -135,8 +132,8 @@ class Registrar:
         self._current = due
         due.tries += 1
         self._last_time_ms = max(now // MS, self._last_time_ms + 1)
-        parameters = tlv.tlv(_CONTROL_PARAMETERS, due.prefix.wire)
-        name = (LOCALHOST if local else LOCALHOP) / ("register" if due.wanted else "unregister") / Component(parameters)
+        verb = "register" if due.wanted else "unregister"
+        name = (LOCALHOST if local else LOCALHOP) / verb / Component(ControlParameters(name=due.prefix).encode())
         return sign_interest(
             name,
             self.signer,
@@ -151,22 +148,22 @@ class Registrar:
         if held is None:
             return []
         try:
-            code, text = read_response(content)
+            response = ControlResponse.decode(content)
         except BadPacket as error:
-            code, text = 0, f"its answer cannot be read: {error}"
+            response = ControlResponse(0, f"its answer cannot be read: {error}")
         if not held.wanted:
             return self._forget(held)
-        if code == OK:
+        if response.code == OK:
             held.state = REGISTERED
             held.reason = ""
-        elif code == FORBIDDEN and held.tries < _FORBIDDEN_TRIES:
+        elif response.code == FORBIDDEN and held.tries < _FORBIDDEN_TRIES:
             self._later(held, now)
             return []
         else:
             held.state = REFUSED
-            held.reason = text or "the forwarder gave no reason"
-        held.code = code
-        return [RegistrationChanged(held.prefix, held.state, held.reason, code)]
+            held.reason = response.text or "the forwarder gave no reason"
+        held.code = response.code
+        return [RegistrationChanged(held.prefix, held.state, held.reason, held.code)]
 
     def failed(self, reason: str, now: int) -> list[Effect]:
         """Nobody answered the current command: ask again, later each time."""
@@ -204,15 +201,3 @@ class Registrar:
     def _later(self, held: Registration, now: int) -> None:
         pause = min(_LAST_PAUSE, _FIRST_PAUSE << min(held.tries - 1, 10))
         held.at = now + pause + self._randomness.randint(0, pause // 4)
-
-
-def read_response(content: bytes) -> tuple[int, str]:
-    """Read the status code and text of a ControlResponse."""
-    type_, low, high = tlv.element(content, 0, len(content))
-    if type_ != _CONTROL_RESPONSE:
-        raise BadPacket(f"a ControlResponse is element {_CONTROL_RESPONSE}, this is {type_}")
-    parts = tlv.elements(content, low, high)
-    if len(parts) < 2 or parts[0][0] != 102 or parts[1][0] != 103:
-        raise BadPacket("a ControlResponse starts with StatusCode and StatusText")
-    code = read_nni(content, parts[0][1], parts[0][2])
-    return code, content[parts[1][1] : parts[1][2]].decode(errors="replace")

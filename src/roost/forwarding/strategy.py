@@ -35,7 +35,7 @@ class Plane:
         """Send an Interest upstream and record it."""
         raise NotImplementedError
 
-    def send_nack(self, entry: PitEntry, face: int, reason: int) -> None:
+    def send_nack(self, entry: PitEntry, face: int, reason: int, now: int) -> None:
         """Send a Nack downstream and forget that in-record."""
         raise NotImplementedError
 
@@ -62,9 +62,9 @@ class Strategy:
         reason = _least_severe([out.nack for out in entry.outs if out.nack >= 0])
         if not waiting:
             for downstream in list(entry.ins):
-                plane.send_nack(entry, downstream.face, reason)
+                plane.send_nack(entry, downstream.face, reason, now)
         elif len(waiting) == 1 and waiting[0].face != record.face and entry.in_record(waiting[0].face) is not None:
-            plane.send_nack(entry, waiting[0].face, reason)
+            plane.send_nack(entry, waiting[0].face, reason, now)
 
     def after_new_hop(
         self, plane: Plane, entry: PitEntry, ingress: Face, hop: int, wire: bytes, nonce: bytes, now: int
@@ -93,7 +93,7 @@ class BestRoute(Strategy):
                 if plane.eligible(entry, ingress, hop):
                     plane.send_interest(entry, hop, wire, nonce, now)
                     return
-            plane.send_nack(entry, ingress.id, NO_ROUTE)
+            plane.send_nack(entry, ingress.id, NO_ROUTE, now)
             return
         interval_ns = entry.interval_ns or self.initial_ns
         if now - entry.last_sent < interval_ns:

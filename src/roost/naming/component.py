@@ -160,4 +160,4 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise BadName(f"{text!r} holds half a surrogate pair, which has no UTF-8 form; write the bytes as %XX") from None
+        raise BadName(f"{text!r} holds half a surrogate pair, it has no UTF-8 form; write bytes as %XX") from None

@@ -84,7 +84,7 @@ class Node:
             inside = [effect for effect in effects if isinstance(effect, Send) and effect.face == INTERNAL_FACE]
             if not inside:
                 break
-            effects = [effect for effect in effects if effect not in inside]
+            effects = [effect for effect in effects if not (isinstance(effect, Send) and effect.face == INTERNAL_FACE)]
             for effect in inside:
                 effects += self._answer(self.management.receive(effect.packets, now), now)
         return effects

@@ -25,7 +25,7 @@ _FASTEST: Final = 1.5  # RFC 9438 §4.4: the target is at most 1.5 windows
 
 
 class Window(Protocol):
-    """The port: `size` Interests may be unanswered; it grows with every Data and shrinks with every congestion event."""
+    """The port: `size` Interests may be unanswered; it grows with Data and shrinks with congestion."""
 
     @property
     def size(self) -> int: ...

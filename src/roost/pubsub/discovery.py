@@ -16,8 +16,8 @@ from typing import Final
 from roost.errors import BadConfig, BadPacket
 from roost.naming import Name
 from roost.naming.component import SEGMENT, VERSION
-from roost.naming.conventions import METADATA as METADATA_KEYWORD
-from roost.wire import Data, tlv
+from roost.wire import Data
+from roost.wire.rdr import decode_metadata, discovery_name
 
 AUTO: Final = "auto"
 EXACT: Final = "exact"
@@ -36,7 +36,7 @@ def ways(name: Name, mode: str) -> list[str]:
 
 def asked(name: Name, way: str) -> Name:
     """Name the Interest (CanBePrefix, MustBeFresh) that discovers."""
-    return name / METADATA_KEYWORD if way == METADATA else name
+    return discovery_name(name) if way == METADATA else name
 
 
 def versioned(name: Name, way: str, data: Data) -> Name:
@@ -45,11 +45,7 @@ def versioned(name: Name, way: str, data: Data) -> Name:
         if len(data.name) <= len(name) or data.name.at(-1).type != SEGMENT:
             raise BadPacket(f"the answer {data.name} does not end in a segment number, so it is not a segmented object")
         return data.name.prefix(-1)
-    content = data.content
-    type_, low, high = tlv.element(content, 0, len(content))
-    if type_ != tlv.NAME:
-        raise BadPacket(f"the metadata {data.name} starts with element {type_}, not with a Name")
-    found = Name.decode(content[low:high])
+    found = decode_metadata(data).name
     if not found:
         raise BadPacket(f"the metadata {data.name} names nothing")
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias
 
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, derive_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, derive_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
@@ -31,8 +31,7 @@ def generate(identity: Name, entropy: Entropy, kind: Kind = "ecdsa", bits: int =
     """Make a key for an identity; ECDSA P-256 unless told, because every NDN stack can check it."""
     name = identity / KEY / Component(_exactly(entropy, KEY_ID_BYTES))
     if kind == "ecdsa":
-        secret = int.from_bytes(_exactly(entropy, _P256_BYTES), "big") % (_P256_ORDER - 1) + 1
-        return EcdsaPrivate(name, derive_private_key(secret, SECP256R1()))
+        return EcdsaPrivate(name, p256_key(entropy))
     if kind == "ed25519":
         return Ed25519Private(name, Ed25519PrivateKey.from_private_bytes(_exactly(entropy, 32)))
     if kind == "rsa":
@@ -40,6 +39,12 @@ def generate(identity: Name, entropy: Entropy, kind: Kind = "ecdsa", bits: int =
             raise BadConfig(f"an RSA key has at least {MIN_RSA_BITS} bits, not {bits}")
         return RsaPrivate(name, generate_private_key(65537, bits))
     raise BadConfig(f"a key is one of {', '.join(KINDS)}, not {kind!r}")
+
+
+def p256_key(entropy: Entropy) -> EllipticCurvePrivateKey:
+    """Draw a P-256 private key."""
+    secret = int.from_bytes(_exactly(entropy, _P256_BYTES), "big") % (_P256_ORDER - 1) + 1
+    return derive_private_key(secret, SECP256R1())
 
 
 def _exactly(entropy: Entropy, size: int) -> bytes:

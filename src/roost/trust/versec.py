@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from roost.errors import BadConfig
@@ -99,7 +100,7 @@ class Node:
 def components(name: Name) -> list[bytes]:
     """Cut a name into the TLVs of its components."""
     value, cuts = name.value, name.cuts
-    return [value[low:high] for low, high in zip(cuts, cuts[1:], strict=False)]
+    return [value[low:high] for low, high in pairwise(cuts)]
 
 
 def walk(node: Node, parts: Sequence[bytes], bound: Bindings, depth: int = 0) -> Iterator[tuple[Node, Bindings]]:
@@ -136,19 +137,19 @@ def compile_text(text: str) -> list[Node]:
     try:
         model = compile_lvs(text)
         Checker(model, {})  # its sanity checks: no rule signs itself in a circle, no dangling reference
-    except lark.exceptions.VisitError as error:
-        raise BadConfig(f'trust schema: {error.orig_exc}; a component is written as in a name, "32=CK"') from None
     except lark.exceptions.UnexpectedInput as error:
         raise BadConfig(_syntax_message(text, error)) from None
     except (SemanticError, LvsModelError) as error:
         raise BadConfig(_semantic_message(text, str(error))) from None
+    except ValueError as error:  # a component that is none
+        raise BadConfig(_component_message(text, str(error))) from None
     return _build(model)
 
 
 def _syntax_message(text: str, error: Any) -> str:  # noqa: ANN401  lark ships types, its exceptions have none
     line, column = int(getattr(error, "line", -1)), int(getattr(error, "column", -1))
     lines = text.splitlines()
-    if not 1 <= line <= len(lines):
+    if not 1 <= line <= len(lines) or getattr(getattr(error, "token", None), "type", "") == "$END":
         return f"trust schema ends in the middle of a rule (line {len(lines)}); complete or remove it"
     return (
         f"trust schema, line {line}, column {column}: {lines[line - 1].strip()!r} is not Light VerSec; a rule reads"
@@ -163,6 +164,14 @@ def _semantic_message(text: str, message: str) -> str:
                 return f"trust schema, line {number}: {message}"
     if message.startswith("Loop detected"):
         return f"trust schema: some rules sign each other in a circle ({message}); every chain must end at the anchor"
+    return f"trust schema: {message}"
+
+
+def _component_message(text: str, message: str) -> str:
+    component = message.partition(" ")[0]
+    for number, line in enumerate(text.splitlines(), 1):
+        if f'"{component}"' in line:
+            return f'trust schema, line {number}: {message}; components are written as in a name: "32=CK", "%3D"'
     return f"trust schema: {message}"
 
 

@@ -242,14 +242,15 @@ def encode_data(
     if freshness_ms or content_type or final_block is not None:
         meta = encode_meta(content_type, freshness_ms, final_block)
     info = b"\x1b\x01" + var(signer.signature_type) + signer.key_locator + info_extra
-    portion = b"".join(
-        (
-            b"\x07", var(len(value)), value,
-            meta,
-            b"\x15", var(len(content)), content,
-            b"\x16", var(len(info)), info,
-        )
-    )  # fmt: skip  one element a line
+    # One element a line.
+    # fmt: off
+    portion = b"".join((
+        b"\x07", var(len(value)), value,
+        meta,
+        b"\x15", var(len(content)), content,
+        b"\x16", var(len(info)), info,
+    ))
+    # fmt: on
     signature = signer.sign(portion)
     return packet(tlv.DATA, portion + b"\x17" + var(len(signature)) + signature)
 

@@ -1,4 +1,4 @@
-"""Interest packets [NDN-packet-spec, interest and signed-interest]: decoded over their bytes, strictly; encoded; signed.
+"""Interest packets [NDN-packet-spec, interest and signed-interest]: strict over their bytes; encoded; signed.
 
 A forwarder changes three things on the way, each as a splice of the wire bytes: the Nonce it adds, the HopLimit it
 counts down and the ForwardingHint it strips inside its own region.
@@ -288,8 +288,8 @@ def sign_interest(
 def _assemble(
     name: Name,
     nonce: bytes,
-    can_be_prefix: bool,
-    must_be_fresh: bool,
+    can_be_prefix: bool,  # noqa: FBT001  private, and called with names in order
+    must_be_fresh: bool,  # noqa: FBT001
     hints: tuple[Name, ...],
     lifetime_ms: int,
     hop_limit: int,

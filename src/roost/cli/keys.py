@@ -1,0 +1,181 @@
+"""`roost keys`: list, make, certify, export and import keys and certificates.
+
+Passphrases come from `--passphrase-file`, from ROOST_PASSPHRASE or from a prompt; never from the command line, where
+every user of the machine could read them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from roost.errors import BadConfig, NoKey
+from roost.host.keystore import KeyStore, read_packet_file, write_file
+from roost.host.paths import home
+from roost.naming import Component, Name
+from roost.naming.conventions import version
+from roost.trust import KINDS, Identity, KeyChain, certify_request, export_safebag, generate, import_safebag
+from roost.trust.identity import request
+from roost.wire.certificate import Certificate, text_of
+from roost.wire.safebag import SAFE_BAG, to_text
+
+SUMMARY = "list, make, certify, export and import keys"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the verbs."""
+    verbs = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    verbs.add_parser("list", help="show keys, certificates and anchors").set_defaults(act=_list)
+    make = verbs.add_parser("make", help="make a key, and certify it if its issuer's key is here")
+    make.add_argument("identity", type=Name.parse, help="who the key is for, e.g. /BigCompany/Building1")
+    make.add_argument("--kind", choices=KINDS, default="ecdsa")
+    make.set_defaults(act=_make)
+    certify = verbs.add_parser("certify", help="sign the certificate that a request asks for")
+    certify.add_argument("request", type=Path, help="what `roost keys make` wrote on the other machine")
+    certify.add_argument("output", type=Path, help="where to write the certificate")
+    certify.set_defaults(act=_certify)
+    export = verbs.add_parser("export", help="write a key and its certificate as a SafeBag (for ndnsec import, too)")
+    export.add_argument("identity", type=Name.parse, help="an identity, a key or a certificate name")
+    export.add_argument("file", type=Path)
+    _passphrase_options(export)
+    export.set_defaults(act=_export)
+    bring = verbs.add_parser("import", help="take a SafeBag (from ndnsec export, too) or a certificate")
+    bring.add_argument("file", type=Path)
+    bring.add_argument("--anchor", action="store_true", help="trust this certificate as an anchor")
+    _passphrase_options(bring)
+    bring.set_defaults(act=_import)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one action on the key store."""
+    store = KeyStore(home())
+    store.check()
+    return int(options.act(store, options))
+
+
+def _list(store: KeyStore, _: argparse.Namespace) -> int:
+    now = time.time_ns()
+    certified = {identity.key.name for identity in store.identities()}
+    for anchor in store.anchors():
+        print(f"anchor       {anchor.name}  {_period(anchor, now)}")
+    held = {key.name for key in store.private_keys()}
+    for certificate in store.certificates():
+        label = "key" if certificate.key_name in held else "certificate"
+        print(f"{label:<11}  {certificate.name}  {_period(certificate, now)}")
+    for name in sorted(held - certified):
+        print(f"uncertified  {name}")
+    return 0
+
+
+def _make(store: KeyStore, options: argparse.Namespace) -> int:
+    now = time.time_ns()
+    key = generate(options.identity, os.urandom, options.kind)
+    asked = request(key, now)
+    keychain = store.keychain()
+    if not keychain.schema.keys_for(asked.name):
+        raise BadConfig(
+            f"no rule of the schema knows keys of {options.identity}: {keychain.schema.nearest(asked.name)}"
+        )
+    store.save_key(key)
+    try:
+        issuer = _issuer_of(keychain, key.name, now)
+    except NoKey:
+        file = Path(f"{'-'.join(str(part) for part in options.identity)}.request")
+        write_file(file, to_text(asked.wire).encode(), 0o644)
+        issuers = " or ".join(sorted({wanted.identity for wanted in keychain.schema.keys_for(asked.name)}))
+        print(f"made key {key.name}")
+        print(f"its issuer is elsewhere: have {file} certified where the key of {issuers} is (roost keys certify),")
+        print("then bring the certificate here: roost keys import FILE")
+        return 0
+    certificate = certify_request(issuer, asked, now)
+    store.save_certificate(certificate)
+    print(f"made key {key.name}")
+    print(f"certificate {certificate.name}, until {text_of(certificate.not_after)} UTC")
+    return 0
+
+
+def _certify(store: KeyStore, options: argparse.Namespace) -> int:
+    now = time.time_ns()
+    asked = Certificate.decode(read_packet_file(options.request))
+    certificate = certify_request(_issuer_of(store.keychain(), asked.key_name, now), asked, now)
+    store.save_certificate(certificate)
+    write_file(options.output, to_text(certificate.wire).encode(), 0o644)
+    print(f"certificate {certificate.name}, until {text_of(certificate.not_after)} UTC, in {options.output}")
+    return 0
+
+
+def _export(store: KeyStore, options: argparse.Namespace) -> int:
+    wanted: Name = options.identity
+    held = [one for one in store.identities() if wanted in {one.name, one.key.name, one.certificate.name}]
+    if not held:
+        raise NoKey(f"there is no key of {wanted} in {store.home}; see: roost keys list")
+    newest = max(held, key=lambda identity: identity.certificate.version)
+    passphrase = _passphrase(options, f"passphrase for {newest.key.name}: ", twice=True)
+    write_file(options.file, to_text(export_safebag(newest, passphrase)).encode())
+    print(f"wrote {newest.certificate.name} with its key, encrypted, to {options.file}")
+    return 0
+
+
+def _import(store: KeyStore, options: argparse.Namespace) -> int:
+    wire = read_packet_file(options.file)
+    if wire[0] == SAFE_BAG:
+        identity = import_safebag(wire, _passphrase(options, f"passphrase of {options.file}: "))
+        store.save_key(identity.key)
+        certificate = identity.certificate
+    else:
+        certificate = Certificate.decode(wire)
+        for key in store.private_keys():
+            if key.name == certificate.key_name:
+                Identity(key, certificate)  # refuses a certificate that is for another key
+    if options.anchor:
+        if not store.schema().is_anchor_name(certificate.name):
+            raise BadConfig(f"{certificate.name} is not named as the schema's anchors are; change the schema first")
+        store.save_anchor(certificate)
+    else:
+        store.save_certificate(certificate)
+    print(f"took {'anchor' if options.anchor else 'certificate'} {certificate.name}")
+    return 0
+
+
+def _issuer_of(keychain: KeyChain, key: Name, now: int) -> Identity:
+    """The identity that the schema lets certify this key; issuer and version of the certificate do not matter to it."""
+    return keychain.identity_for(key / Component(b"NA") / version(0), now)
+
+
+def _period(certificate: Certificate, now: int) -> str:
+    if certificate.valid_at(now):
+        return f"until {text_of(certificate.not_after)}"
+    return f"NOT VALID NOW, {text_of(certificate.not_before)} to {text_of(certificate.not_after)}"
+
+
+def _passphrase_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--passphrase-file",
+        type=Path,
+        metavar="FILE",
+        help="first line is the passphrase; else ROOST_PASSPHRASE, else asked",
+    )
+
+
+def _passphrase(options: argparse.Namespace, prompt: str, *, twice: bool = False) -> bytes:
+    if options.passphrase_file:
+        try:
+            text = options.passphrase_file.read_text(encoding="utf-8").partition("\n")[0]
+        except OSError as error:
+            raise BadConfig(f"{options.passphrase_file} cannot be read: {error.strerror}") from None
+    elif "ROOST_PASSPHRASE" in os.environ:
+        text = os.environ["ROOST_PASSPHRASE"]
+    elif not sys.stdin.isatty():
+        raise BadConfig("there is no terminal to ask for a passphrase; use --passphrase-file or ROOST_PASSPHRASE")
+    else:
+        import getpass
+
+        text = getpass.getpass(prompt)
+        if twice and getpass.getpass("again: ") != text:
+            raise BadConfig("the two passphrases differ; nothing was written")
+    if not text:
+        raise BadConfig("the passphrase is empty; choose a long one")
+    return str(text).encode()

@@ -1,0 +1,93 @@
+"""`roost node`: run a node with the embedded forwarder until it is told to stop (SIGINT, SIGTERM)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roost.host import Listen
+
+SUMMARY = "Run a node: an NDN forwarder on Unix, TCP, UDP and WebSocket, on this machine only unless told otherwise."
+
+_TCP, _UDP, _WS = "127.0.0.1:6363", "127.0.0.1:6363", "127.0.0.1:9696"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say where to listen."""
+    parser.add_argument("--unix", metavar="PATH", help="Unix socket (default: $ROOST_HOME/node.sock)")
+    parser.add_argument(
+        "--tcp", metavar="HOST:PORT", action="append", help=f"TCP address (default: {_TCP}); repeatable"
+    )
+    parser.add_argument(
+        "--udp", metavar="HOST:PORT", action="append", help=f"UDP address (default: {_UDP}); repeatable"
+    )
+    parser.add_argument("--ws", metavar="HOST:PORT", action="append", help=f"WebSocket (default: {_WS}); repeatable")
+    for scheme in ("unix", "tcp", "udp", "ws"):
+        parser.add_argument(f"--no-{scheme}", action="store_true", help=f"do without {scheme}")
+    parser.add_argument(
+        "--multicast", metavar="ADDRESS", action="append", default=[], help="join the UDP multicast group on this card"
+    )
+    parser.add_argument("--verbose", action="store_true", help="say when faces come and go")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until a signal comes."""
+    import asyncio
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    logging.getLogger("roost").setLevel(logging.INFO if options.verbose else logging.WARNING)
+    asyncio.run(_serve(listen_of(options)))
+    return 0
+
+
+def listen_of(options: argparse.Namespace) -> Listen:
+    """Turn the flags into addresses; raises `BadConfig` for one that cannot be."""
+    from roost.errors import BadConfig
+    from roost.host import Listen
+    from roost.host.address import NDN_PORT, WEBSOCKET_PORT, is_loopback, parse_listen
+    from roost.host.home_trust import is_initialised
+    from roost.host.paths import node_socket
+
+    def addresses(given: list[str] | None, default: str, port: int, *, off: bool) -> tuple[tuple[str, int], ...]:
+        return () if off else tuple(parse_listen(text, port) for text in given or [default])
+
+    listen = Listen(
+        None if options.no_unix else Path(options.unix) if options.unix else node_socket(),
+        addresses(options.tcp, _TCP, NDN_PORT, off=options.no_tcp),
+        addresses(options.udp, _UDP, NDN_PORT, off=options.no_udp),
+        addresses(options.ws, _WS, WEBSOCKET_PORT, off=options.no_ws),
+        tuple(options.multicast),
+    )
+    outside = [host for host, _ in listen.tcp + listen.udp + listen.ws if not is_loopback(host) and host != "localhost"]
+    if (outside or listen.multicast) and not is_initialised():
+        raise BadConfig(
+            f"{(outside + list(listen.multicast))[0]} is reachable from other machines, and this node has no keys and no "
+            "policy yet: run `roost init` first, or listen on 127.0.0.1 only"
+        )
+    return listen
+
+
+async def _serve(listen: Listen) -> None:
+    import asyncio
+    import random
+    import secrets
+    import signal
+
+    from roost.host import running
+    from roost.node import Node, NodeSettings
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
+    async with running(Node(NodeSettings(), randomness), listen) as node:
+        for uri in node.uris:
+            print(f"listening on {uri}", flush=True)
+        print("ready; stop with Ctrl-C", flush=True)
+        await stopped.wait()
+        faces = node.server.faces
+    print(f"stopped; {faces} faces closed, {node.server.journal.rejected} packets refused", flush=True)

@@ -1,0 +1,57 @@
+"""`roost serve NAME FILE`: serve a file as a segmented, versioned object with RDR metadata until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+SUMMARY = "Serve a file as a segmented object that `roost fetch --segments` and other NDN tools can fetch."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what to serve and where."""
+    parser.add_argument("name", metavar="NAME", help="the name of the object, without a version")
+    parser.add_argument("file", metavar="FILE", type=Path, help="what to serve")
+    parser.add_argument("--version", metavar="N", type=int, help="the version (default: the time in milliseconds)")
+    parser.add_argument("--segment-bytes", metavar="N", type=int, default=0, help="content per segment (default: 8000)")
+    parser.add_argument(
+        "--freshness-ms", metavar="MS", type=int, default=1000, help="how long an answer counts as fresh"
+    )
+    parser.add_argument("--uri", metavar="URI", help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, node)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until a signal comes."""
+    import asyncio
+
+    from roost.errors import BadConfig
+
+    try:
+        content = options.file.read_bytes()
+    except OSError as error:
+        raise BadConfig(f"cannot read {options.file}: {error.strerror}") from None
+    asyncio.run(_serve(options, content))
+    return 0
+
+
+async def _serve(options: argparse.Namespace, content: bytes) -> None:
+    import asyncio
+    import signal
+
+    from roost.host import connect
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with connect(options.uri) as face:
+        serving = face.publish_object(
+            options.name,
+            content,
+            version=options.version,
+            segment_bytes=options.segment_bytes,
+            freshness_ms=options.freshness_ms,
+        )
+        async with serving:
+            print(f"serving {len(content)} bytes as {serving.prefix} over {face.where}; stop with Ctrl-C", flush=True)
+            await stopped.wait()

@@ -1,0 +1,256 @@
+"""The client API for people.
+
+    async with roost.connect() as face:
+        data = await face.fetch("/BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=5")
+        async with face.serve("/my/prefix", handler):
+            ...
+
+The same against the node inside this process and any forwarder outside it (`roost.host.locate` says which). Everything
+fetched is verified unless `verifier=ACCEPT_ANY`. Cancelling a task that awaits takes back what it asked. After a drop
+the face comes back by itself, and its prefixes are registered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from types import TracebackType
+from typing import Final
+
+from roost.errors import Backpressure, Disconnected, Nacked, RoostError, TimedOut
+from roost.forwarding.endpoint import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
+from roost.forwarding.pending import Question
+from roost.host.dial import dial
+from roost.host.embedded import EmbeddedNode, leave_embedded, use_embedded
+from roost.host.fetching import Fetching
+from roost.host.home_trust import Signers, choose_signers, home_verifier
+from roost.host.locate import locate
+from roost.host.objects import ServedObject
+from roost.host.serving import Desk, Handler, Serving
+from roost.host.session import Session
+from roost.host.transport import Owner, Transport
+from roost.host.verification import Verification, Verifier
+from roost.naming import Name, NameLike, as_name
+from roost.pubsub.fetch import FetchSettings, SegmentFetch
+from roost.wire import Data, Signer
+
+DEFAULT_TRIES: Final = 3
+MAX_OBJECT_BYTES: Final = 1 << 30
+
+
+class Face:
+    """A face of an application; made by `connect`."""
+
+    def __init__(
+        self, session: Session, verifier: Verifier, signers: Signers, embedded: EmbeddedNode | None = None
+    ) -> None:
+        self._session: Final = session
+        self._embedded = embedded
+        self._signers: Final = signers
+        self._desk: Final = Desk(session, self._signer_for)
+        self._verification: Final = Verification(verifier, session.clock, self._fetch_certificate)
+
+    @property
+    def where(self) -> str:
+        """The other end, as a URI."""
+        return self._session.endpoint.where
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is connected right now."""
+        return self._session.endpoint.face is not None
+
+    # -- asking
+
+    async def fetch(
+        self,
+        name: NameLike,
+        *,
+        can_be_prefix: bool = False,
+        must_be_fresh: bool = False,
+        lifetime_ms: int = 4000,
+        tries: int = DEFAULT_TRIES,
+        hints: tuple[Name, ...] = (),
+        hop_limit: int = -1,
+        parameters: bytes | None = None,
+    ) -> Data:
+        """Fetch one Data and verify it; sent up to `tries` times, `lifetime_ms` apart.
+
+        Raises `TimedOut` or `Nacked` with where it got stuck, and `Untrusted` with the rule that failed.
+        """
+        question = Question(
+            as_name(name), can_be_prefix, must_be_fresh, lifetime_ms, tries, hints, hop_limit, parameters
+        )
+        data = await self._ask(question)
+        if not self._verification.quick(data):
+            await self._verification.check(data)
+        return data
+
+    async def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> AsyncGenerator[Data, None]:
+        """Fetch a segmented object, verified segment by verified segment, in order; what is not taken is not asked."""
+        fetching = Fetching(self._session, SegmentFetch(as_name(name), settings), self._verification)
+        try:
+            async for data in fetching:
+                yield data
+        finally:
+            fetching.close()
+
+    async def fetch_object(
+        self, name: NameLike, settings: FetchSettings | None = None, *, max_bytes: int = MAX_OBJECT_BYTES
+    ) -> bytes:
+        """Fetch a segmented object whole."""
+        parts: list[bytes] = []
+        size = 0
+        async with contextlib.aclosing(self.fetch_segments(name, settings)) as segments:
+            async for data in segments:
+                parts.append(data.content)
+                size += len(parts[-1])
+                if size > max_bytes:
+                    raise Backpressure(
+                        f"{as_name(name)} has more than {max_bytes} bytes: raise max_bytes to take it", 0
+                    )
+        return b"".join(parts)
+
+    # -- serving
+
+    def serve(self, prefix: NameLike, handler: Handler, *, register: bool = True) -> Serving:
+        """Answer Interests under a prefix; use it with `async with`, or `await` it and `close` it later."""
+        name = as_name(prefix)
+        self._desk.open(name, handler)
+        if register:
+            self._session.register(name)
+        return Serving(self._desk, self._session, name, register=register)
+
+    def publish_object(
+        self,
+        name: NameLike,
+        content: bytes,
+        *,
+        version: int | None = None,
+        segment_bytes: int = 0,
+        freshness_ms: int = 1000,
+        signer: Signer | None = None,
+    ) -> Serving:
+        """Serve content as a segmented, versioned object with RDR metadata; use it as `serve`."""
+        full = as_name(name)
+        served = ServedObject(
+            full,
+            content,
+            signer or self._signer_for(full),
+            self._session.clock,
+            version_number=version,
+            segment_bytes=segment_bytes,
+            freshness_ms=freshness_ms,
+        )
+        return self.serve(full, served.answer)
+
+    async def register(self, prefix: NameLike, timeout_s: float = 10.0) -> None:
+        """Have the forwarder send Interests under a prefix to this face; for those who serve with `register=False`."""
+        name = as_name(prefix)
+        self._session.register(name)
+        await self._session.registered(name, timeout_s)
+
+    def unregister(self, prefix: NameLike) -> None:
+        """Take a registration back."""
+        self._session.unregister(as_name(prefix))
+
+    # -- inside
+
+    async def close(self) -> None:
+        """End handlers and close the face, and the node inside this process if nobody else uses it."""
+        await self._desk.stop()
+        await self._session.close()
+        embedded, self._embedded = self._embedded, None
+        if embedded is not None:
+            await leave_embedded(embedded)
+
+    async def _ask(self, question: Question) -> Data:
+        future: asyncio.Future[Data] = asyncio.get_running_loop().create_future()
+
+        def answer(effect: Delivered | Failed) -> None:
+            if future.done():
+                return
+            if isinstance(effect, Delivered):
+                future.set_result(effect.data)
+            else:
+                future.set_exception(_error(effect))
+
+        (ticket,) = self._session.ask([(question, answer)])
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._session.cancel(ticket)
+            raise
+
+    async def _fetch_certificate(self, name: Name) -> Data:
+        return await self._ask(Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2))
+
+    def _signer_for(self, name: Name) -> Signer:
+        return self._signers(name, self._session.clock())
+
+
+def _error(failed: Failed) -> RoostError:
+    if failed.kind == TIMED_OUT:
+        return TimedOut(failed.reason)
+    if failed.kind == NACKED:
+        return Nacked(failed.reason, failed.nack)
+    if failed.kind == OVERFLOWED:
+        return Backpressure(failed.reason, 100)
+    return Disconnected(failed.reason)
+
+
+class Connection:
+    """What `connect` returns: `async with` it, or `await` it and `close` the face later."""
+
+    def __init__(self, uri: str | None, verifier: Verifier | None, signer: Signer | Signers | None) -> None:
+        self._uri: Final = uri
+        self._verifier: Final = verifier
+        self._signer: Final = signer
+        self._face: Face | None = None
+
+    async def open(self) -> Face:
+        """Connect; raises `Disconnected` with what was tried."""
+        address, source = locate(self._uri)
+        signers, commands = choose_signers(self._signer)
+        verifier = self._verifier or home_verifier()
+        if address is None:
+            embedded = use_embedded()
+            session = Session(embedded.dial, commands)
+            await session.open()
+            return Face(session, verifier, signers, embedded)
+
+        async def dial_it(owner: Owner) -> Transport:
+            return await dial(address, owner)
+
+        session = Session(dial_it, commands)
+        try:
+            await session.open()
+        except Disconnected as error:
+            raise Disconnected(f"{error} (this address comes from {source})") from None
+        return Face(session, verifier, signers)
+
+    def __await__(self) -> Generator[None, None, Face]:
+        return self.open().__await__()
+
+    async def __aenter__(self) -> Face:
+        self._face = await self.open()
+        return self._face
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._face is not None:
+            await self._face.close()
+
+
+def connect(
+    uri: str | None = None, *, verifier: Verifier | None = None, signer: Signer | Signers | None = None
+) -> Connection:
+    """Connect to a forwarder: `async with roost.connect() as face`.
+
+    `uri` is a face URI (`unix:///…`, `tcp4://…`, `udp4://…`, `ws://…`); without it, see `roost.host.locate`.
+    `verifier` decides what is believed, by default the trust of `roost init`. `signer` signs what this face serves: one
+    signer, or a function of name and time; by default the key chain of `roost init`.
+    """
+    return Connection(uri, verifier, signer)

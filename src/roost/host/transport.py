@@ -1,0 +1,54 @@
+"""What a transport is to those who use it, and what it tells them: the port between sockets and machines.
+
+A transport carries link packets of one face. Its owner (the node's server, or a client's session) gets everything that
+one readiness event brought as one batch, and writes to a transport at most once per batch. A transport never blocks and
+never waits: what the other end does not take is queued up to a bound, then dropped and counted, so that a slow peer
+delays nobody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from roost.forwarding.face import FaceSpec
+
+MAX_QUEUE_BYTES: Final = 4 << 20
+CONGESTED_BYTES: Final = 1 << 16  # NFD's default congestion threshold
+READ_BYTES: Final = 1 << 18
+MAX_BATCH: Final = 256  # datagrams per readiness event, so that one busy face lets the others in
+
+
+@dataclass(slots=True)
+class Counters:
+    """What went through a transport, and what did not."""
+
+    in_packets: int = 0
+    in_bytes: int = 0
+    out_packets: int = 0
+    out_bytes: int = 0
+    dropped: int = 0  # the queue was full, or the socket refused the packet
+
+
+class Transport(Protocol):
+    """One face's way to the other end."""
+
+    @property
+    def spec(self) -> FaceSpec: ...
+    @property
+    def counters(self) -> Counters: ...
+    @property
+    def queued_bytes(self) -> int: ...
+    def send(self, packets: list[bytes]) -> None: ...
+    def close(self) -> None: ...
+
+
+Batch = list[tuple[Transport, list[bytes]]]
+
+
+class Owner(Protocol):
+    """Whom a transport or listener tells what happens. None of these may raise or wait."""
+
+    def accepted(self, transport: Transport) -> None: ...
+    def arrived(self, batch: Batch) -> None: ...
+    def closed(self, transport: Transport, reason: str) -> None: ...

@@ -1,0 +1,115 @@
+"""Checking what a face fetched, fetching the certificates it takes. Secure by default.
+
+A verifier says `Accepted`, `Rejection` or `Wanted(name)` (`roost.trust`); this is what turns `Wanted` into a fetched
+certificate and asks again. Who has no trust configured accepts nothing: the refusal says what to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from roost.errors import Unreachable, Untrusted
+from roost.naming import Name
+from roost.trust.verdict import Accepted, Rejection, Verdict, Wanted
+from roost.wire import Data
+
+MAX_CERTIFICATES: Final = 16  # to fetch for one packet; chains are shorter, loops are not
+
+
+class Verifier(Protocol):
+    """What a face needs of a verifier."""
+
+    def check(self, packet: Data, now: int) -> Verdict: ...
+    def learn(self, packet: Data, now: int) -> Rejection | None: ...
+    def missing(self, name: Name, now: int) -> None: ...
+
+
+class AcceptAny:
+    """The explicit opt-out: everything is accepted, whoever signed it, and nothing is known about it."""
+
+    def check(self, packet: Data, now: int) -> Verdict:  # noqa: ARG002  a verifier's shape
+        """Accept."""
+        return Accepted("accept any: nothing was verified", ())
+
+    def learn(self, packet: Data, now: int) -> Rejection | None:  # noqa: ARG002  as check
+        """Nothing is ever wanted."""
+        return None
+
+    def missing(self, name: Name, now: int) -> None:
+        """Nothing is ever wanted."""
+
+
+class AcceptNothing:
+    """The verifier of those who have no trust configured."""
+
+    def check(self, packet: Data, now: int) -> Verdict:  # noqa: ARG002  a verifier's shape
+        """Refuse, and say what to do."""
+        return Rejection(
+            f"{packet.name} cannot be verified: no trust is configured",
+            fix="run `roost init`, pass `verifier=…` to connect, "
+            "or pass `verifier=roost.ACCEPT_ANY` if you do not care who made the data",
+        )
+
+    def learn(self, packet: Data, now: int) -> Rejection | None:  # noqa: ARG002  as check
+        """Nothing is ever wanted."""
+        return None
+
+    def missing(self, name: Name, now: int) -> None:
+        """Nothing is ever wanted."""
+
+
+ACCEPT_ANY: Final = AcceptAny()
+ACCEPT_NOTHING: Final = AcceptNothing()
+
+Fetch = Callable[[Name], Awaitable[Data]]
+
+
+class Verification:
+    """Runs a verifier; `fetch` gets a certificate by (a prefix of) its name, unverified."""
+
+    def __init__(self, verifier: Verifier, clock: Callable[[], int], fetch: Fetch) -> None:
+        self.verifier: Final = verifier
+        self._clock: Final = clock
+        self._fetch: Final = fetch
+        self._fetching: dict[Name, asyncio.Task[Data]] = {}  # one fetch per certificate, however many wait for it
+
+    def quick(self, data: Data) -> Accepted | None:
+        """Check without fetching: None where `check` has to be awaited; raises `Untrusted`."""
+        verdict = self.verifier.check(data, self._clock())
+        if isinstance(verdict, Rejection):
+            raise verdict.error()
+        return verdict if isinstance(verdict, Accepted) else None
+
+    async def check(self, data: Data) -> Accepted:
+        """Check, fetching what is wanted; raises `Untrusted` with the rule that failed."""
+        for _ in range(MAX_CERTIFICATES):
+            verdict = self.verifier.check(data, self._clock())
+            if isinstance(verdict, Accepted):
+                return verdict
+            if isinstance(verdict, Rejection):
+                raise verdict.error()
+            await self._learn(data, verdict)
+        raise Untrusted(
+            f"{data.name}: more than {MAX_CERTIFICATES} certificates are wanted to verify it; it may be a loop"
+        )
+
+    async def _learn(self, data: Data, wanted: Wanted) -> None:
+        task = self._fetching.get(wanted.name)
+        if task is None:
+            task = asyncio.ensure_future(self._fetch(wanted.name))
+            self._fetching[wanted.name] = task
+            task.add_done_callback(lambda _: self._fetching.pop(wanted.name, None))
+        try:
+            certificate = await asyncio.shield(task)
+        except Unreachable as error:
+            self.verifier.missing(wanted.name, self._clock())
+            raise Untrusted(
+                f"{data.name} cannot be verified: its certificate {wanted.name} could not be fetched ({error}); "
+                "its producer, or a repo, has to serve it"
+            ) from None
+        refusal = self.verifier.learn(certificate, self._clock())
+        if refusal is not None:
+            self.verifier.missing(wanted.name, self._clock())
+            raise refusal.error()

@@ -1,0 +1,143 @@
+"""The reading envelope: what the Content of every reading is, one documented format.
+
+    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166 { InputName 7 …, ProgramDigest 169 }] }
+
+| element       | no. | value                                                                     |
+| ------------- | --- | ------------------------------------------------------------------------- |
+| EventTime     | 161 | NonNegativeInteger: when it was measured, nanoseconds since 1970          |
+| ContentFormat | 163 | NonNegativeInteger: number in the CoAP Content-Formats registry, 0–65535  |
+| Payload       | 165 | bytes: SenML (112) for sensor values, MQTT payloads verbatim              |
+| Lineage       | 166 | for virtual streams: names of the inputs, in the order they were used     |
+| ProgramDigest | 169 | SHA-256 of the program that made the value                                |
+
+Numbers are of the application range; the critical-bit rule of NDN holds, so a later version may add even ones. What
+the payload means is not checked here; values are in `roost.wire.senml`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from roost.errors import BadPacket
+from roost.naming.component import DIGEST_BYTES
+from roost.naming.name import Name
+from roost.naming.number import read_nni, var
+from roost.wire import tlv
+from roost.wire.tlv import element, skip
+
+READING: Final = 160
+EVENT_TIME: Final = 161
+CONTENT_FORMAT: Final = 163
+PAYLOAD: Final = 165
+LINEAGE: Final = 166
+PROGRAM_DIGEST: Final = 169
+
+TEXT: Final = 0  # text/plain; charset=utf-8
+OCTET_STREAM: Final = 42
+JSON: Final = 50
+CBOR: Final = 60
+SENML_JSON: Final = 110
+SENML_CBOR: Final = 112
+
+MAX_FORMAT: Final = 0xFFFF
+MAX_INPUTS: Final = 256
+_MAX_TIME: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Where a value of a virtual stream comes from: its inputs and the SHA-256 of the program."""
+
+    inputs: tuple[Name, ...]
+    program: bytes
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.inputs) <= MAX_INPUTS:
+            raise BadPacket(f"lineage names 1 to {MAX_INPUTS} inputs, not {len(self.inputs)}")
+        if len(self.program) != DIGEST_BYTES:
+            raise BadPacket(f"the digest of a program has {DIGEST_BYTES} bytes, not {len(self.program)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading: event time in nanoseconds, content format, payload and, for virtual streams, lineage."""
+
+    time: int
+    format: int
+    payload: bytes
+    lineage: Lineage | None = None
+
+    def encode(self) -> bytes:
+        """Write the envelope, to be the Content of a Data."""
+        if not 0 <= self.time <= _MAX_TIME:
+            raise BadPacket(f"an event time is 0 to 2^64 − 1 ns since 1970, not {self.time}")
+        if not 0 <= self.format <= MAX_FORMAT:
+            raise BadPacket(f"a content format is 0 to {MAX_FORMAT}, not {self.format}")
+        body = (
+            tlv.number(EVENT_TIME, self.time)
+            + tlv.number(CONTENT_FORMAT, self.format)
+            + b"\xa5"
+            + var(len(self.payload))
+            + self.payload
+        )
+        if self.lineage is not None:
+            inputs = b"".join([name.wire for name in self.lineage.inputs])
+            body += tlv.tlv(LINEAGE, inputs + tlv.tlv(PROGRAM_DIGEST, self.lineage.program))
+        return tlv.tlv(READING, body)
+
+    @staticmethod
+    def decode(content: bytes) -> Reading:
+        """Check and open an envelope; raises `BadPacket` with the reason."""
+        return decode_reading(content)
+
+
+def decode_reading(content: bytes) -> Reading:
+    """Check and open the Content of a reading."""
+    type_, position, end = element(content, 0, len(content))
+    if type_ != READING:
+        raise BadPacket(f"a reading is element {READING}, this is {type_}")
+    if end != len(content):
+        raise BadPacket(f"{len(content) - end} bytes follow the reading")
+    time = format_ = -1
+    payload: bytes | None = None
+    lineage: Lineage | None = None
+    last = 0
+    while position < end:
+        at = position
+        type_, low, position = element(content, at, end)
+        if type_ <= last or type_ not in _KNOWN:
+            skip(type_, at, "Reading")
+            continue
+        last = type_
+        if type_ == EVENT_TIME:
+            time = read_nni(content, low, position)
+        elif type_ == CONTENT_FORMAT:
+            format_ = read_nni(content, low, position)
+        elif type_ == PAYLOAD:
+            payload = content[low:position]
+        else:
+            lineage = _lineage(content, low, position)
+    if time < 0 or format_ < 0 or payload is None:
+        raise BadPacket("a reading has an event time, a content format and a payload, in this order")
+    if format_ > MAX_FORMAT:
+        raise BadPacket(f"a content format is 0 to {MAX_FORMAT}, not {format_}")
+    return Reading(time, format_, payload, lineage)
+
+
+_KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE})
+
+
+def _lineage(content: bytes, low: int, end: int) -> Lineage:
+    inputs: list[Name] = []
+    program = b""
+    while low < end:
+        at = low
+        type_, start, low = element(content, at, end)
+        if type_ == tlv.NAME and not program:
+            inputs.append(Name.decode(content[start:low]))
+        elif type_ == PROGRAM_DIGEST and not program:
+            program = content[start:low]
+        else:
+            skip(type_, at, "Lineage")
+    return Lineage(tuple(inputs), program)
