@@ -21,6 +21,7 @@ HOT = [
     "src/roost/forwarding/pit.py",
     "src/roost/forwarding/store.py",
     "src/roost/forwarding/strategy.py",
+    "src/roost/host/framing.py",
     "src/roost/naming/component.py",
     "src/roost/naming/name.py",
     "src/roost/naming/number.py",

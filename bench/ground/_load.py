@@ -71,11 +71,11 @@ def connect(address: str) -> socket.socket:
     return link
 
 
-def register(producer: socket.socket, control: str) -> None:
+def register(producer: socket.socket, control: str) -> int:
     """Have Interests under the prefix sent to the producer: over its own face, or for UDP by FaceId over `control`."""
     if not control:
         command(producer, "rib/register", ROUTE)
-        return
+        return 0
     link = connect(control)
     port = producer.getsockname()[1]
     answer = command(link, "faces/create", tlv(114, f"udp4://127.0.0.1:{port}".encode()))
@@ -83,6 +83,7 @@ def register(producer: socket.socket, control: str) -> None:
     face = int.from_bytes(answer[at + 2 : at + 2 + answer[at + 1]], "big")
     command(link, "rib/register", PREFIX.wire + number(105, face) + ROUTE[len(PREFIX.wire) :])
     link.close()
+    return face
 
 
 def command(link: socket.socket, verb: str, parameters: bytes) -> bytes:
@@ -109,8 +110,9 @@ def run(load: Load) -> tuple[int, float]:
     """Keep `in_flight` Interests pending for the given time; returns exchanges and seconds."""
     templates = Templates(load.payload_bytes)
     producer = connect(load.producer)
+    face = 0
     if load.register:
-        register(producer, load.control)
+        face = register(producer, load.control)
     else:
         producer.send(b"\x00")  # a datagram relay learns the producer's address
     consumer = connect(load.consumer)
@@ -118,7 +120,10 @@ def run(load: Load) -> tuple[int, float]:
         link.setblocking(False)
     stream = load.consumer.startswith("unix")
     side = _StreamSide if stream else _DatagramSide
-    return side(load, templates, consumer, producer).run()
+    result = side(load, templates, consumer, producer).run()
+    if face:  # a persistent face would stay, and keep its route
+        command(connect(load.control), "faces/destroy", number(105, face))
+    return result
 
 
 class _Side:

@@ -18,7 +18,7 @@ Fate = Callable[[int, LpPacket], list[int]]  # of a datagram to side 0 or 1: whe
 
 
 def run(links: list[Link], outbox: list[tuple[int, int, bytes]], fate: Fate) -> tuple[list[list[bytes]], int]:
-    """Send the messages of `outbox` (when, from whom, what) and run until both links rest; what each side got, and when."""
+    """Send the messages of `outbox` (when, from whom, what), run until both rest; what each side got, and when."""
     got: list[list[bytes]] = [[], []]
     order = 0
     queue: list[tuple[int, int, int, bytes, bool]] = []

@@ -97,7 +97,7 @@ def packet(uri: str, size: int = 10, freshness_ms: int = 0) -> Data:
 
 def find(store: ContentStore, uri: str, now: int = 0, **options: bool) -> str | None:
     found = store.find(Interest.decode(encode_interest(N(uri), **options)), now)  # type: ignore[arg-type]
-    return None if found is None else str(found.name)
+    return None if found is None else str(Data.decode(found).name)
 
 
 def test_least_recently_used_goes_first() -> None:

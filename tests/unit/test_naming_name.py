@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from roost.errors import BadName, BadPacket
@@ -115,12 +117,10 @@ def test_a_bad_wire_name_is_refused_with_the_reason(value: str, reason: str) -> 
 def test_canonical_order_is_type_then_length_then_bytes() -> None:
     ordered = ["/", f"/sha256digest={DIGEST}", "/...", "/z", "/z/a", "/one", "/two", "/32=a", "/seq=1", "/seq=256"]
     names = [Name.parse(uri) for uri in ordered]
-    assert sorted(reversed(names)) == names
-    assert all(
-        low < high and low <= high and high > low and high >= low for low, high in zip(names, names[1:], strict=False)
-    )
+    assert sorted(set(names)) == names
+    assert all(low < high and low <= high and high > low and high >= low for low, high in pairwise(names))
     components = [name.at(0) for name in names if len(name) == 1]
-    assert sorted(reversed(components)) == components
+    assert sorted(set(components)) == components
 
 
 def test_parts_of_a_name() -> None:
@@ -151,7 +151,7 @@ def test_a_component_checks_its_type_and_number() -> None:
         sequence(-1)
     with pytest.raises(BadName, match="does not carry a number"):
         Component(b"abc").number()
-    with pytest.raises(BadName, match="1..65535"):
+    with pytest.raises(BadName, match=r"1\.\.65535"):
         Component(b"", 0)
     with pytest.raises(BadName, match="32 bytes"):
         Component(b"", IMPLICIT_DIGEST)

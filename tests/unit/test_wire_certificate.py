@@ -129,7 +129,7 @@ PERIOD = validity_element("20260101T000000", "20270101T000000")
     ],
     ids=lambda value: value if isinstance(value, str) and " " in value else None,
 )
-def test_what_is_no_certificate(  # noqa: PLR0917  a row of the table
+def test_what_is_no_certificate(
     name: str, content: bytes, content_type: int, freshness_ms: int, extra: bytes, reason: str
 ) -> None:
     wire = encode_data(

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"roost {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}")
     missing = _packages()
     _compiled()
-    asyncio.run(_forwarders(options.uri))
+    asyncio.run(_forwarders(options.uri, [path for path in NFD_SOCKETS if Path(path).exists()]))
     _tools()
     return 1 if missing else 0
 
@@ -77,7 +77,7 @@ def _compiled() -> None:
         print("  everything runs interpreted, which works and is slower: `pip install .` with a C compiler compiles it")
 
 
-async def _forwarders(uri: str | None) -> None:
+async def _forwarders(uri: str | None, nfd_sockets: list[str]) -> None:
     from roost.errors import RoostError
     from roost.host import ACCEPT_ANY, connect
     from roost.host.locate import locate
@@ -90,7 +90,7 @@ async def _forwarders(uri: str | None) -> None:
         print(f"  by default    {error}")
         address = None
     candidates = [str(address)] if address is not None else []
-    candidates += [f"unix://{path}" for path in NFD_SOCKETS if Path(path).exists()]
+    candidates += [f"unix://{path}" for path in nfd_sockets]
     candidates += [uri] if uri else []
     for candidate in dict.fromkeys(candidates):
         try:

@@ -40,14 +40,15 @@ def run(options: argparse.Namespace) -> int:
     campus = [company.group("", *wide.strip("/").split("/")) for wide in options.campus]
     rules = building_rules(company, campus)
 
+    places: list[Building | Group | Panel | Repo] = [company.building(building) for building in buildings]
+    places += [group, group.panel(options.panel), group.repo(options.repo)]
+
     store = KeyStore(home())
     store.create()
     anchor = self_sign(generate(company.root.name, os.urandom, options.kind), now)
     store.save_key(anchor.key)
     store.save_anchor(anchor.certificate)
     made: dict[str, Identity] = {str(company.root.name): anchor}
-    places: list[Building | Group | Panel | Repo] = [company.building(building) for building in buildings]
-    places += [group, group.panel(options.panel), group.repo(options.repo)]
     for place in places:
         key = generate(place.name, os.urandom, options.kind)
         certificate = certify(made[str(place.issuer)], key.name, key.public.spki, now)

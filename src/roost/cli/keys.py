@@ -11,16 +11,15 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roost.errors import BadConfig, NoKey
-from roost.host.keystore import KeyStore, read_packet_file, write_file
-from roost.host.paths import home
-from roost.naming import Component, Name
-from roost.naming.conventions import version
-from roost.trust import KINDS, Identity, KeyChain, certify_request, export_safebag, generate, import_safebag
-from roost.trust.identity import request
-from roost.wire.certificate import Certificate, text_of
-from roost.wire.safebag import SAFE_BAG, to_text
+
+if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded for `roost --help`
+    from roost.host.keystore import KeyStore
+    from roost.naming import Name
+    from roost.trust import Identity, KeyChain
+    from roost.wire.certificate import Certificate
 
 SUMMARY = "list, make, certify, export and import keys"
 
@@ -30,19 +29,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     verbs.add_parser("list", help="show keys, certificates and anchors").set_defaults(act=_list)
     make = verbs.add_parser("make", help="make a key, and certify it if its issuer's key is here")
-    make.add_argument("identity", type=Name.parse, help="who the key is for, e.g. /BigCompany/Building1")
-    make.add_argument("--kind", choices=KINDS, default="ecdsa")
+    make.add_argument("identity", type=_name, help="who the key is for, e.g. /BigCompany/Building1")
+    make.add_argument("--kind", choices=("ecdsa", "ed25519", "rsa"), default="ecdsa")
     make.set_defaults(act=_make)
     certify = verbs.add_parser("certify", help="sign the certificate that a request asks for")
     certify.add_argument("request", type=Path, help="what `roost keys make` wrote on the other machine")
     certify.add_argument("output", type=Path, help="where to write the certificate")
     certify.set_defaults(act=_certify)
-    export = verbs.add_parser("export", help="write a key and its certificate as a SafeBag (for ndnsec import, too)")
-    export.add_argument("identity", type=Name.parse, help="an identity, a key or a certificate name")
+    # No abbreviations: `--passphrase secret` would be taken for a file's name, and repeated in the error.
+    export = verbs.add_parser(
+        "export", help="write a key and its certificate as a SafeBag (for ndnsec import, too)", allow_abbrev=False
+    )
+    export.add_argument("identity", type=_name, help="an identity, a key or a certificate name")
     export.add_argument("file", type=Path)
     _passphrase_options(export)
     export.set_defaults(act=_export)
-    bring = verbs.add_parser("import", help="take a SafeBag (from ndnsec export, too) or a certificate")
+    bring = verbs.add_parser(
+        "import", help="take a SafeBag (from ndnsec export, too) or a certificate", allow_abbrev=False
+    )
     bring.add_argument("file", type=Path)
     bring.add_argument("--anchor", action="store_true", help="trust this certificate as an anchor")
     _passphrase_options(bring)
@@ -51,6 +55,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one action on the key store."""
+    from roost.host.keystore import KeyStore
+    from roost.host.paths import home
+
     store = KeyStore(home())
     store.check()
     return int(options.act(store, options))
@@ -71,10 +78,18 @@ def _list(store: KeyStore, _: argparse.Namespace) -> int:
 
 
 def _make(store: KeyStore, options: argparse.Namespace) -> int:
+    from roost.host.keystore import write_file
+    from roost.trust import certify_request, generate
+    from roost.trust.identity import request
+    from roost.wire.certificate import text_of
+    from roost.wire.safebag import to_text
+
     now = time.time_ns()
     key = generate(options.identity, os.urandom, options.kind)
     asked = request(key, now)
     keychain = store.keychain()
+    if keychain.schema.is_anchor_name(asked.name):
+        raise BadConfig(f"{options.identity} is an anchor, which nobody certifies; `roost init` makes one")
     if not keychain.schema.keys_for(asked.name):
         raise BadConfig(
             f"no rule of the schema knows keys of {options.identity}: {keychain.schema.nearest(asked.name)}"
@@ -98,6 +113,11 @@ def _make(store: KeyStore, options: argparse.Namespace) -> int:
 
 
 def _certify(store: KeyStore, options: argparse.Namespace) -> int:
+    from roost.host.keystore import read_packet_file, write_file
+    from roost.trust import certify_request
+    from roost.wire.certificate import Certificate, text_of
+    from roost.wire.safebag import to_text
+
     now = time.time_ns()
     asked = Certificate.decode(read_packet_file(options.request))
     certificate = certify_request(_issuer_of(store.keychain(), asked.key_name, now), asked, now)
@@ -108,6 +128,10 @@ def _certify(store: KeyStore, options: argparse.Namespace) -> int:
 
 
 def _export(store: KeyStore, options: argparse.Namespace) -> int:
+    from roost.host.keystore import write_file
+    from roost.trust import export_safebag
+    from roost.wire.safebag import to_text
+
     wanted: Name = options.identity
     held = [one for one in store.identities() if wanted in {one.name, one.key.name, one.certificate.name}]
     if not held:
@@ -120,6 +144,11 @@ def _export(store: KeyStore, options: argparse.Namespace) -> int:
 
 
 def _import(store: KeyStore, options: argparse.Namespace) -> int:
+    from roost.host.keystore import read_packet_file
+    from roost.trust import Identity, import_safebag
+    from roost.wire.certificate import Certificate
+    from roost.wire.safebag import SAFE_BAG
+
     wire = read_packet_file(options.file)
     if wire[0] == SAFE_BAG:
         identity = import_safebag(wire, _passphrase(options, f"passphrase of {options.file}: "))
@@ -140,12 +169,27 @@ def _import(store: KeyStore, options: argparse.Namespace) -> int:
     return 0
 
 
+def _name(text: str) -> Name:
+    from roost.errors import BadName
+    from roost.naming import Name
+
+    try:
+        return Name.parse(text)
+    except BadName as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _issuer_of(keychain: KeyChain, key: Name, now: int) -> Identity:
     """The identity that the schema lets certify this key; issuer and version of the certificate do not matter to it."""
+    from roost.naming import Component
+    from roost.naming.conventions import version
+
     return keychain.identity_for(key / Component(b"NA") / version(0), now)
 
 
 def _period(certificate: Certificate, now: int) -> str:
+    from roost.wire.certificate import text_of
+
     if certificate.valid_at(now):
         return f"until {text_of(certificate.not_after)}"
     return f"NOT VALID NOW, {text_of(certificate.not_before)} to {text_of(certificate.not_after)}"

@@ -17,6 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--freshness-ms", metavar="MS", type=int, default=1000, help="how long an answer counts as fresh"
     )
+    parser.add_argument("--digest", action="store_true", help="sign with a SHA-256 digest: whole, but from nobody")
     parser.add_argument("--uri", metavar="URI", help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, node)")
 
 
@@ -39,12 +40,13 @@ async def _serve(options: argparse.Namespace, content: bytes) -> None:
     import signal
 
     from roost.host import connect
+    from roost.wire import DigestSigner
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with connect(options.uri) as face:
+    async with connect(options.uri, signer=DigestSigner() if options.digest else None) as face:
         serving = face.publish_object(
             options.name,
             content,

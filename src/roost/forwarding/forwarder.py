@@ -414,18 +414,18 @@ class Forwarder(Plane):
             target = self.faces.get(downstream)
             if target is not None:
                 # one Data for several entries of a face cannot carry all their tokens: the face matches by name
-                self._send_data(target, data, tokens[0] if len(tokens) == 1 else b"", mark, face.id, now)
+                self._send_data(target, data.wire, tokens[0] if len(tokens) == 1 else b"", mark, face.id, now)
 
-    def _send_data(self, face: Face, data: Data, token: bytes, mark: int, source: int, now: int) -> None:
+    def _send_data(self, face: Face, wire: bytes, token: bytes, mark: int, source: int, now: int) -> None:
         face.out_data += 1
         self.counters.out_data += 1
         if face.next_mark and face.mark_due(now):
             mark = 1
         if token or mark or face.local_fields:
             incoming = source if face.local_fields else -1
-            self._send_lp(face, LpPacket(data.wire, pit_token=token, congestion_mark=mark, incoming_face=incoming), now)
+            self._send_lp(face, LpPacket(wire, pit_token=token, congestion_mark=mark, incoming_face=incoming), now)
         else:
-            self._send_bare(face, data.wire, now)
+            self._send_bare(face, wire, now)
 
     # ── Nacks ──
 

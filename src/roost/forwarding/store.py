@@ -2,13 +2,14 @@
 
 Exact look-ups are one dictionary operation. Prefix look-ups use an index of sorted names that is brought up to date
 only when somebody asks by prefix, so that ordinary traffic does not pay for it. Of several Data with one name the
-newest is kept.
+newest is kept. What is kept is bytes and numbers only: the garbage collector has nothing to walk through.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
+from hashlib import sha256
 from typing import Final
 
 from roost.forwarding.pit import has_digest
@@ -20,16 +21,6 @@ _MAX_BEHIND: Final = 4096
 _FEW: Final = 64
 _MAX_STEPS: Final = 4096  # a prefix query passes over so many stale packets, then it is a miss
 _MS: Final = 1_000_000
-
-
-class Cached:
-    """One Data in the store, and until when it is fresh."""
-
-    __slots__ = ("data", "fresh_until")
-
-    def __init__(self, data: Data, fresh_until: int) -> None:
-        self.data: Final = data
-        self.fresh_until: Final = fresh_until
 
 
 class ContentStore:
@@ -44,7 +35,7 @@ class ContentStore:
         self.misses = 0
         self.evicted = 0
         self.size_bytes = 0
-        self._cached: OrderedDict[bytes, Cached] = OrderedDict()
+        self._cached: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # name → wire, fresh until
         self._index: list[bytes] = []
         self._behind: list[bytes] | None = None  # names added since the index was sorted; None: build it anew
 
@@ -58,25 +49,42 @@ class ContentStore:
         value = data.name.value
         old = self._cached.pop(value, None)
         if old is not None:
-            self.size_bytes -= len(old.data.wire)
+            self.size_bytes -= len(old[0])
         elif self._behind is not None:
             self._behind.append(value)
             if len(self._behind) > _MAX_BEHIND:
                 self._behind = None
-        self._cached[value] = Cached(data, now + data.meta.freshness_ms * _MS)
+        self._cached[value] = (data.wire, now + data.meta.freshness_ms * _MS)
         self.size_bytes += len(data.wire)
         if len(self._cached) > self.capacity_packets or self.size_bytes > self.capacity_bytes:
             self._make_room()
 
-    def find(self, interest: Interest, now: int) -> Data | None:
+    def find(self, interest: Interest, now: int) -> bytes | None:
         """Return the Data that answers an Interest, the first in canonical order, and count hit or miss."""
-        found = self._find(interest, now) if self.serve else None
-        if found is None:
+        if not self.serve:
+            self.misses += 1
+            return None
+        value = interest.name.value
+        cached = self._cached.get(value)
+        if cached is None or (interest.must_be_fresh and cached[1] <= now):
+            cached = None
+            if interest.can_be_prefix:
+                value = self._first_under(value, interest.must_be_fresh, now)
+                cached = self._cached.get(value)
+            elif has_digest(value, interest.name.cuts):
+                digest = value[-32:]
+                value = value[:-34]
+                cached = self._cached.get(value)
+                if cached is not None:
+                    stale = interest.must_be_fresh and cached[1] <= now
+                    if stale or sha256(cached[0]).digest() != digest:
+                        cached = None
+        if cached is None:
             self.misses += 1
             return None
         self.hits += 1
-        self._cached.move_to_end(found.name.value)
-        return found
+        self._cached.move_to_end(value)
+        return cached[0]
 
     def resize(self, capacity_packets: int) -> None:
         """Change the bound in packets; what is too much goes."""
@@ -91,39 +99,23 @@ class ContentStore:
         while gone < count and position < len(self._index) and self._index[position].startswith(prefix.value):
             cached = self._cached.pop(self._index[position], None)
             if cached is not None:
-                self.size_bytes -= len(cached.data.wire)
+                self.size_bytes -= len(cached[0])
                 gone += 1
             position += 1
         return gone
 
-    def _find(self, interest: Interest, now: int) -> Data | None:
-        value = interest.name.value
-        cached = self._cached.get(value)
-        if cached is not None and (not interest.must_be_fresh or cached.fresh_until > now):
-            return cached.data
-        if interest.can_be_prefix:
-            return self._find_under(value, interest.must_be_fresh, now)
-        if has_digest(value, interest.name.cuts):
-            cached = self._cached.get(value[:-34])
-            if (
-                cached is not None
-                and cached.data.implicit_digest == value[-32:]
-                and (not interest.must_be_fresh or cached.fresh_until > now)
-            ):
-                return cached.data
-        return None
-
-    def _find_under(self, prefix: bytes, must_be_fresh: bool, now: int) -> Data | None:
+    def _first_under(self, prefix: bytes, must_be_fresh: bool, now: int) -> bytes:
+        """Return the first name under a prefix whose Data will do, or nothing (no Data has an empty name here)."""
         self._catch_up()
         index = self._index
         position = bisect_left(index, prefix)
         last = min(len(index), position + _MAX_STEPS)
         while position < last and index[position].startswith(prefix):
             cached = self._cached.get(index[position])
-            if cached is not None and (not must_be_fresh or cached.fresh_until > now):
-                return cached.data
+            if cached is not None and (not must_be_fresh or cached[1] > now):
+                return index[position]
             position += 1
-        return None
+        return b""
 
     def _catch_up(self) -> None:
         behind = self._behind
@@ -140,5 +132,5 @@ class ContentStore:
     def _make_room(self) -> None:
         while self._cached and (len(self._cached) > self.capacity_packets or self.size_bytes > self.capacity_bytes):
             _, cached = self._cached.popitem(last=False)
-            self.size_bytes -= len(cached.data.wire)
+            self.size_bytes -= len(cached[0])
             self.evicted += 1

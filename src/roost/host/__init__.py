@@ -1,11 +1,35 @@
-"""The only place that touches the real world: sockets, disk, clock, keys on disk, metrics, the asyncio client API."""
+"""The only place that touches the real world: sockets, disk, clock, keys on disk, metrics, the asyncio client API.
 
-from roost.host.blocking import SyncFace, connect_sync
-from roost.host.client import Connection, Face, connect
-from roost.host.listening import Listen, ListeningNode, running
-from roost.host.serving import Serving
-from roost.host.verification import ACCEPT_ANY, Verifier
-from roost.pubsub.fetch import FetchSettings
+What people use is named here and loaded when it is first asked for, so that tools which only read keys stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roost.host.blocking import SyncFace, connect_sync
+    from roost.host.client import Connection, Face, connect
+    from roost.host.listening import Listen, ListeningNode, running
+    from roost.host.serving import Serving
+    from roost.host.verification import ACCEPT_ANY, Verifier
+    from roost.pubsub.fetch import FetchSettings
+
+_HOMES = {
+    "ACCEPT_ANY": "roost.host.verification",
+    "Connection": "roost.host.client",
+    "Face": "roost.host.client",
+    "FetchSettings": "roost.pubsub.fetch",
+    "Listen": "roost.host.listening",
+    "ListeningNode": "roost.host.listening",
+    "Serving": "roost.host.serving",
+    "SyncFace": "roost.host.blocking",
+    "Verifier": "roost.host.verification",
+    "connect": "roost.host.client",
+    "connect_sync": "roost.host.blocking",
+    "running": "roost.host.listening",
+}
 
 __all__ = [
     "ACCEPT_ANY",
@@ -21,3 +45,9 @@ __all__ = [
     "connect_sync",
     "running",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -15,12 +15,12 @@ from typing import Any, Final, Self, TypeVar
 
 from roost.errors import Disconnected
 from roost.host.client import Face, connect
-from roost.host.home_trust import Signers
+from roost.host.home_trust import SignerLike
 from roost.host.serving import Handler, Serving
 from roost.host.verification import Verifier
 from roost.naming import NameLike
 from roost.pubsub.fetch import FetchSettings
-from roost.wire import Data, Signer
+from roost.wire import Data
 
 T = TypeVar("T")
 
@@ -150,7 +150,7 @@ class SyncFace:
 
 @contextlib.contextmanager
 def connect_sync(
-    uri: str | None = None, *, verifier: Verifier | None = None, signer: Signer | Signers | None = None
+    uri: str | None = None, *, verifier: Verifier | None = None, signer: SignerLike | None = None
 ) -> Iterator[SyncFace]:
     """Connect to a forwarder: `with roost.connect_sync() as face`; arguments as `connect`."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Generator
 from types import TracebackType
 from typing import Final
@@ -24,9 +25,9 @@ from roost.forwarding.pending import Question
 from roost.host.dial import dial
 from roost.host.embedded import EmbeddedNode, leave_embedded, use_embedded
 from roost.host.fetching import Fetching
-from roost.host.home_trust import Signers, choose_signers, home_verifier
+from roost.host.home_trust import SignerLike, Trust, choose_trust
 from roost.host.locate import locate
-from roost.host.objects import ServedObject
+from roost.host.objects import ServedCertificates, ServedObject
 from roost.host.serving import Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.transport import Owner, Transport
@@ -42,14 +43,13 @@ MAX_OBJECT_BYTES: Final = 1 << 30
 class Face:
     """A face of an application; made by `connect`."""
 
-    def __init__(
-        self, session: Session, verifier: Verifier, signers: Signers, embedded: EmbeddedNode | None = None
-    ) -> None:
+    def __init__(self, session: Session, trust: Trust, embedded: EmbeddedNode | None = None) -> None:
         self._session: Final = session
         self._embedded = embedded
-        self._signers: Final = signers
+        self._trust: Final = trust
+        self._shown: Final = ServedCertificates(trust.certificates)
         self._desk: Final = Desk(session, self._signer_for)
-        self._verification: Final = Verification(verifier, session.clock, self._fetch_certificate)
+        self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
 
     @property
     def where(self) -> str:
@@ -120,6 +120,7 @@ class Face:
         self._desk.open(name, handler)
         if register:
             self._session.register(name)
+            self._show_certificates()
         return Serving(self._desk, self._session, name, register=register)
 
     def publish_object(
@@ -137,7 +138,7 @@ class Face:
         served = ServedObject(
             full,
             content,
-            signer or self._signer_for(full),
+            self._signer_for if signer is None else lambda name: signer,  # noqa: ARG005  one for all names
             self._session.clock,
             version_number=version,
             segment_bytes=segment_bytes,
@@ -183,11 +184,18 @@ class Face:
             self._session.cancel(ticket)
             raise
 
+    def _show_certificates(self) -> None:
+        """Serve our certificates along with the first prefix: whoever checks our Data will ask for them."""
+        for prefix in self._shown.prefixes():
+            if not self._desk.serves(prefix):
+                self._desk.open(prefix, self._shown.answer)
+                self._session.register(prefix)
+
     async def _fetch_certificate(self, name: Name) -> Data:
         return await self._ask(Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2))
 
     def _signer_for(self, name: Name) -> Signer:
-        return self._signers(name, self._session.clock())
+        return self._trust.signers(name, self._session.clock())
 
 
 def _error(failed: Failed) -> RoostError:
@@ -203,7 +211,7 @@ def _error(failed: Failed) -> RoostError:
 class Connection:
     """What `connect` returns: `async with` it, or `await` it and `close` the face later."""
 
-    def __init__(self, uri: str | None, verifier: Verifier | None, signer: Signer | Signers | None) -> None:
+    def __init__(self, uri: str | None, verifier: Verifier | None, signer: SignerLike | None) -> None:
         self._uri: Final = uri
         self._verifier: Final = verifier
         self._signer: Final = signer
@@ -212,23 +220,22 @@ class Connection:
     async def open(self) -> Face:
         """Connect; raises `Disconnected` with what was tried."""
         address, source = locate(self._uri)
-        signers, commands = choose_signers(self._signer)
-        verifier = self._verifier or home_verifier()
+        trust = choose_trust(self._verifier, self._signer, time.time_ns())
         if address is None:
             embedded = use_embedded()
-            session = Session(embedded.dial, commands)
+            session = Session(embedded.dial, trust.commands)
             await session.open()
-            return Face(session, verifier, signers, embedded)
+            return Face(session, trust, embedded)
 
         async def dial_it(owner: Owner) -> Transport:
             return await dial(address, owner)
 
-        session = Session(dial_it, commands)
+        session = Session(dial_it, trust.commands)
         try:
             await session.open()
         except Disconnected as error:
             raise Disconnected(f"{error} (this address comes from {source})") from None
-        return Face(session, verifier, signers)
+        return Face(session, trust)
 
     def __await__(self) -> Generator[None, None, Face]:
         return self.open().__await__()
@@ -245,12 +252,12 @@ class Connection:
 
 
 def connect(
-    uri: str | None = None, *, verifier: Verifier | None = None, signer: Signer | Signers | None = None
+    uri: str | None = None, *, verifier: Verifier | None = None, signer: SignerLike | None = None
 ) -> Connection:
     """Connect to a forwarder: `async with roost.connect() as face`.
 
     `uri` is a face URI (`unix:///…`, `tcp4://…`, `udp4://…`, `ws://…`); without it, see `roost.host.locate`.
     `verifier` decides what is believed, by default the trust of `roost init`. `signer` signs what this face serves: one
-    signer, or a function of name and time; by default the key chain of `roost init`.
+    signer, a key chain, or a function of name and time; by default the key chain of `roost init`.
     """
     return Connection(uri, verifier, signer)

@@ -7,31 +7,55 @@ the SHA-256 digest, which says that data is whole and not who made it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from roost.host.keystore import KeyStore
+from roost.host.paths import home
 from roost.host.verification import ACCEPT_NOTHING, Verifier
 from roost.naming import Name
-from roost.wire import DigestSigner, Signer
+from roost.trust import KeyChain
+from roost.wire import Data, DigestSigner, Signer
 
 Signers: TypeAlias = Callable[[Name, int], Signer]
+SignerLike: TypeAlias = Signer | KeyChain | Signers
 
 _DIGEST: Final = DigestSigner()
 
 
-def home_verifier() -> Verifier:
-    """The verifier of this user's home."""
-    return ACCEPT_NOTHING
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Who is believed, who signs Data and commands, and the certificates others need to believe us."""
 
-
-def choose_signers(signer: Signer | Signers | None) -> tuple[Signers, Signer]:
-    """Say who signs Data (by name and time), and who signs commands to the forwarder."""
-    if signer is None:
-        return (lambda name, now: _DIGEST), _DIGEST  # noqa: ARG005  one for all names
-    if isinstance(signer, Callable):  # type: ignore[arg-type]
-        return signer, _DIGEST  # type: ignore[return-value]
-    return (lambda name, now: signer), signer  # type: ignore[return-value]  # noqa: ARG005
+    verifier: Verifier
+    signers: Signers
+    commands: Signer = _DIGEST
+    certificates: tuple[Data, ...] = ()
 
 
 def is_initialised() -> bool:
     """Whether `roost init` has been run for this home."""
-    return False
+    return KeyStore(home()).exists
+
+
+def choose_trust(verifier: Verifier | None, signer: SignerLike | None, now: int) -> Trust:
+    """Take what was given, and the rest from this user's home."""
+    store = KeyStore(home())
+    at_home = store.exists
+    if verifier is None:
+        verifier = store.verifier(now) if at_home else ACCEPT_NOTHING
+    if signer is None and at_home:
+        certificates = tuple(certificate.data for certificate in (*store.anchors(), *store.certificates()))
+        return _trust_of(verifier, store.keychain(), certificates)
+    if isinstance(signer, KeyChain):
+        return _trust_of(verifier, signer, tuple(held.certificate.data for held in signer.identities))
+    if signer is not None and callable(signer):
+        return Trust(verifier, signer)
+    single = signer or _DIGEST
+    return Trust(verifier, lambda name, now: single, single)  # noqa: ARG005  one for all names and times
+
+
+def _trust_of(verifier: Verifier, keychain: KeyChain, certificates: tuple[Data, ...]) -> Trust:
+    # Commands are signed with our least powerful key: a forwarder outside may want to know who asks.
+    commands = keychain.identities[0].signer if keychain.identities else _DIGEST
+    return Trust(verifier, keychain.signer_for, commands, certificates)

@@ -1,4 +1,4 @@
-"""A segmented object that is served: its segments, and the answer to "which version is the newest?".
+"""What a face serves ready-made: segmented objects with the answer to "which version is the newest?", certificates.
 
 Segments are signed once, when it is made, and kept in memory. Discovery is answered both ways: RDR metadata and the
 first segment for the bare name [ndn-packets §5]. Fetching is in `roost.host.fetching`.
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from roost.errors import NoKey
 from roost.machine import MS
 from roost.naming import Name
 from roost.naming.conventions import segment, version
 from roost.wire import Data, Interest, Signer
+from roost.wire.certificate import key_name_of
+from roost.wire.interest import matches
 from roost.wire.rdr import discovery_name, encode_metadata
 from roost.wire.segment import split
 
@@ -24,7 +27,7 @@ class ServedObject:
         self,
         name: Name,
         content: bytes,
-        signer: Signer,
+        signer_for: Callable[[Name], Signer],
         clock: Callable[[], int],
         *,
         version_number: int | None = None,
@@ -35,9 +38,10 @@ class ServedObject:
         self.name: Final = name
         self.versioned: Final = name / version(number)
         self.size_bytes: Final = len(content)
-        self._signer: Final = signer
+        self._signer_for: Final = signer_for
         self._clock: Final = clock
         self._last_asked = 0
+        signer = signer_for(self.versioned / segment(0))
         pieces = split(self.versioned, content, signer, segment_bytes=segment_bytes, freshness_ms=freshness_ms)
         self._segments: Final = [Data.decode(wire) for wire in pieces]
 
@@ -61,14 +65,36 @@ class ServedObject:
             return None
         return self._segments[number]
 
-    def _metadata(self) -> Data:
+    def _metadata(self) -> Data | None:
         # Each answer needs a name of its own, because what it says may be different next time.
         self._last_asked = max(self._clock() // MS, self._last_asked + 1)
+        try:
+            signer = self._signer_for(discovery_name(self.name) / version(self._last_asked) / segment(0))
+        except NoKey:
+            return None  # who asks will try the other way, which our key may sign
         wire = encode_metadata(
             self.name,
             self.versioned,
-            self._signer,
+            signer,
             version_number=self._last_asked,
             final_block=segment(len(self._segments) - 1),
         )
         return Data.decode(wire)
+
+
+class ServedCertificates:
+    """Our certificates, by name and by the key they are for [certificates are asked for with CanBePrefix]."""
+
+    def __init__(self, certificates: tuple[Data, ...]) -> None:
+        self._certificates: Final = certificates
+
+    def prefixes(self) -> set[Name]:
+        """The names of the keys: one prefix per key, whoever certified it."""
+        return {key_name_of(certificate.name) for certificate in self._certificates}
+
+    def answer(self, interest: Interest) -> Data | None:
+        """Answer with the first that matches."""
+        for certificate in self._certificates:
+            if matches(interest, certificate.name, certificate.implicit_digest):
+                return certificate
+        return None

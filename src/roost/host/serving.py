@@ -47,6 +47,10 @@ class Desk:
         self._session.endpoint.serve(prefix)
         self._handlers[prefix] = handler
 
+    def serves(self, prefix: Name) -> bool:
+        """Whether a handler answers for exactly this prefix."""
+        return prefix in self._handlers
+
     def close(self, prefix: Name) -> None:
         """Let it answer no longer."""
         self._session.endpoint.stop_serving(prefix)

@@ -20,7 +20,8 @@ class Node:
 
     def __init__(self, settings: NodeSettings, randomness: Randomness) -> None:
         self.forwarder = Forwarder(settings.forwarder, randomness, settings.version)
-        self.management = Management(self.forwarder, settings.policy, settings.signer)
+        # NDNts registers under /localhop over UDP and WebSocket, also on this machine; the policy decides who may.
+        self.management = Management(self.forwarder, settings.policy, settings.signer, localhop=True)
 
     def start(self, now: int) -> list[Effect]:
         """Route management's prefixes to the internal face."""

@@ -32,7 +32,7 @@ from roost.wire.lp import CONGESTION, NO_ROUTE, REASON_NAMES
 
 DISCOVERY: Final = -1  # the "segment number" of the Interest that discovers
 _NO_ROUTE_TRIES: Final = 3  # routes come late after a registration, but not much later
-_DISCOVERY_TRIES: Final = 3
+_DISCOVERY_TRIES: Final = 3  # while there is another way to try
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,8 @@ class SegmentFetch:
                 flight.waiting = True
                 self._air -= 1
                 self._congested(number, now)
-            if flight.tries >= (_DISCOVERY_TRIES if number == DISCOVERY else self.settings.tries):
+            other_way = number == DISCOVERY and self._ways
+            if flight.tries >= (_DISCOVERY_TRIES if other_way else self.settings.tries):
                 effects += self._exhausted(flight, now)
             else:
                 self._again.append(number)

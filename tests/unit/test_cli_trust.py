@@ -1,0 +1,209 @@
+"""`roost init`, `roost keys` and `roost trust explain`, as a person would type them."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from roost.cli import main
+from roost.host.keystore import KeyStore
+from roost.naming import Name
+from roost.trust import generate, import_safebag
+from roost.trust.identity import request
+from roost.wire import DigestSigner, encode_data, sign_interest
+from roost.wire.safebag import from_text, to_text
+
+READING = "/BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1"
+NOW = 1_900_000_000_000_000_000  # for signing only: the commands read the real clock
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("ROOST_PASSPHRASE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def made(home: Path) -> Path:
+    assert main(["init", "--company", "BigCompany", "--department", "DepartmentA", "--campus", "Water"]) == 0
+    return home
+
+
+def says(capsys: pytest.CaptureFixture[str], *command: str, status: int = 0) -> str:
+    capsys.readouterr()
+    assert main(command) == status
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.out + printed.err
+
+
+def test_init_makes_everything_in_one_step(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = says(
+        capsys, "init", "--company", "/org/BigCompany", "--building", "A", "--building", "B", "--system", "Env/1"
+    )
+    for word in (
+        "/org/BigCompany/BMS/KEY/",
+        "/org/BigCompany/B/KEY/",
+        "/A/Env/1/Panel1/KEY/",
+        "/Repo/Repo1/KEY/",
+        "next",
+    ):
+        assert word in printed
+    store = KeyStore(home)
+    assert len(store.private_keys()) == 6
+    assert len(store.anchors()) == 1
+    assert (home.stat().st_mode & 0o777) == 0o700
+
+
+def test_init_never_overwrites(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    assert "already holds keys" in says(capsys, "init", status=1)
+    assert before == {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+
+
+def test_init_that_is_asked_for_the_impossible_leaves_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "cannot name a place" in says(capsys, "init", "--panel", "Repo", status=1)
+    assert "already" not in says(capsys, "init")
+    assert KeyStore(home).exists
+
+
+def test_without_a_store_every_verb_says_roost_init(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "roost init" in says(capsys, "keys", "list", status=1)
+    assert "roost init" in says(capsys, "trust", "explain", "/a", status=1)
+    assert not home.exists()
+
+
+def test_explain_a_name(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = says(capsys, "trust", "explain", READING)
+    assert "#reading" in printed
+    assert "signs" in printed
+    other = says(capsys, "trust", "explain", READING.replace("Panel1", "Panel2"), status=1)
+    assert "none of these keys is here" in other
+    assert "roost keys make /BigCompany/Building1/Electricity/Panel2" in other
+    assert "neither a file nor a name" in says(capsys, "trust", "explain", "Panel1", status=1)
+    assert made.exists()
+
+
+def test_explain_a_packet_file(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keychain = KeyStore(made).keychain()
+    panel = next(identity for identity in keychain.identities if identity.name.at(-1).value == b"Panel1")
+    good = encode_data(Name.parse(READING), b"21.5", panel.signer)
+    file = tmp_path / "packet"
+    for content in (good, to_text(good).encode()):
+        file.write_bytes(content)
+        printed = says(capsys, "trust", "explain", str(file))
+        assert "trusted yes" in printed
+        assert "(anchor)" in printed
+    cases = {
+        "altered": good.replace(b"21.5", b"99.9"),
+        "may not sign": encode_data(Name.parse(READING.replace("Panel1", "Panel2")), b"", panel.signer),
+        "digest": encode_data(Name.parse(READING), b"", DigestSigner()),
+        "not here": encode_data(
+            Name.parse(READING), b"", generate(Name.parse(READING).prefix(-3), random.Random(1).randbytes)
+        ),
+    }
+    for word, wire in cases.items():
+        file.write_bytes(wire)
+        printed = says(capsys, "trust", "explain", str(file), status=1)
+        assert word in printed
+        assert "fix" in printed
+    file.write_bytes(sign_interest(Name.parse(READING), panel.signer, time_ms=1, signature_nonce=b"12345678"))
+    assert "trusted yes" in says(capsys, "trust", "explain", str(file))
+
+
+def test_keys_list_make_and_explain(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert says(capsys, "keys", "list").count("\n") == 5
+    assert "certificate /BigCompany/DepartmentA/KEY/" in says(capsys, "keys", "make", "/BigCompany/DepartmentA")
+    assert "/BigCompany/DepartmentA/KEY/" in says(capsys, "keys", "list")
+    assert "no rule of the schema" in says(capsys, "keys", "make", "/Elsewhere", status=1)
+    assert "anchor" in says(capsys, "keys", "make", "/BigCompany/BMS", status=1)
+    assert len(KeyStore(made).private_keys()) == 6
+
+
+def test_a_panel_is_certified_across_two_machines(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remote = tmp_path / "panel"
+    store = KeyStore(remote)
+    store.create()
+    store.save_schema(KeyStore(made).schema().text)
+    store.save_anchor(KeyStore(made).anchors()[0])
+    panel = "/BigCompany/Building1/Electricity/Panel2"
+    monkeypatch.setenv("ROOST_HOME", str(remote))
+    assert "its issuer is elsewhere" in says(capsys, "keys", "make", panel)
+    assert "uncertified" in says(capsys, "keys", "list")
+    file = tmp_path / "BigCompany-Building1-Electricity-Panel2.request"
+    monkeypatch.setenv("ROOST_HOME", str(made))
+    assert "until" in says(capsys, "keys", "certify", str(file), str(tmp_path / "panel2.cert"))
+    monkeypatch.setenv("ROOST_HOME", str(remote))
+    assert "took certificate" in says(capsys, "keys", "import", str(tmp_path / "panel2.cert"))
+    assert "signs" in says(capsys, "trust", "explain", READING.replace("Panel1", "Panel2"))
+
+
+def test_certify_refuses_what_the_schema_refuses(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+
+    asked = request(generate(Name.parse("/Elsewhere"), os.urandom), NOW)
+    (tmp_path / "asked").write_text(to_text(asked.wire))
+    printed = says(capsys, "keys", "certify", str(tmp_path / "asked"), str(tmp_path / "out"), status=1)
+    assert "cannot be signed by anyone" in printed
+    assert not (tmp_path / "out").exists()
+    assert made.exists()
+
+
+def test_export_and_import_with_a_passphrase_from_file_or_environment(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "correct horse battery staple"
+    (tmp_path / "pass").write_text(secret + "\n")
+    bag = tmp_path / "root.safebag"
+    options = ("--passphrase-file", str(tmp_path / "pass"))
+    printed = says(capsys, "keys", "export", "/BigCompany/BMS", str(bag), *options)
+    assert secret not in printed
+    assert (bag.stat().st_mode & 0o777) == 0o600
+    identity = import_safebag(from_text(bag.read_text()), secret.encode())
+    for path in (made / "keys").iterdir():
+        if str(identity.key.name) in path.read_text():
+            path.unlink()
+    monkeypatch.setenv("ROOST_PASSPHRASE", "wrong")
+    assert "passphrase is wrong" in says(capsys, "keys", "import", str(bag), status=1)
+    monkeypatch.setenv("ROOST_PASSPHRASE", secret)
+    assert "took certificate" in says(capsys, "keys", "import", str(bag))
+    assert identity.key.name in {key.name for key in KeyStore(made).private_keys()}
+    assert "no key of" in says(capsys, "keys", "export", "/Nobody", str(bag), status=1)
+
+
+def test_a_passphrase_is_never_an_argument_and_never_empty(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["keys", "export", "/BigCompany/BMS", "x", "--passphrase", "secret"])
+    assert "no terminal" in says(capsys, "keys", "export", "/BigCompany/BMS", "x", status=1)
+    monkeypatch.setenv("ROOST_PASSPHRASE", "")
+    assert "empty" in says(capsys, "keys", "export", "/BigCompany/BMS", "x", status=1)
+    assert "cannot be read" in says(
+        capsys, "keys", "export", "/BigCompany/BMS", "x", "--passphrase-file", str(tmp_path / "none"), status=1
+    )
+    assert not (tmp_path / "x").exists()
+    assert made.exists()
+
+
+def test_an_anchor_is_imported_only_if_the_schema_has_such_anchors(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate = KeyStore(made).certificates()[0]
+    (tmp_path / "c").write_text(to_text(certificate.wire))
+    assert "not named as the schema's anchors" in says(
+        capsys, "keys", "import", "--anchor", str(tmp_path / "c"), status=1
+    )
+    (tmp_path / "a").write_text(to_text(KeyStore(made).anchors()[0].wire))
+    assert "took anchor" in says(capsys, "keys", "import", "--anchor", str(tmp_path / "a"))
+
+
+def test_open_keys_are_refused_with_a_sentence(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next((made / "keys").iterdir()).chmod(0o644)
+    assert "open to other users" in says(capsys, "keys", "list", status=1)

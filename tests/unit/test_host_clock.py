@@ -1,0 +1,105 @@
+"""The clock never goes back; the alarm never rings early; the journal rations its lines and not its counts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from roost.host.alarm import Alarm
+from roost.host.clock import Clock
+from roost.host.journal import MAX_SOURCES, Journal
+from roost.machine import MS, SECOND, Note, Rejected
+
+
+class Times:
+    def __init__(self) -> None:
+        self.wall = 1_000 * SECOND
+        self.monotonic = 5 * SECOND
+
+
+@pytest.fixture
+def times(monkeypatch: pytest.MonkeyPatch) -> Times:
+    held = Times()
+    monkeypatch.setattr(time, "time_ns", lambda: held.wall)
+    monkeypatch.setattr(time, "monotonic_ns", lambda: held.monotonic)
+    return held
+
+
+def test_time_passes_with_the_monotonic_clock(times: Times) -> None:
+    clock = Clock()
+    assert clock() == 1_000 * SECOND
+    times.monotonic += SECOND
+    assert clock() == 1_001 * SECOND
+
+
+def test_a_wall_clock_set_back_is_not_followed(times: Times) -> None:
+    clock = Clock()
+    times.wall -= 500 * SECOND
+    times.monotonic += MS
+    assert clock() == 1_000 * SECOND + MS
+
+
+def test_a_wall_clock_set_forward_is_followed(times: Times) -> None:
+    clock = Clock()
+    times.wall += 1_000_000 * SECOND
+    assert clock() == times.wall
+    times.monotonic += SECOND
+    assert clock() == times.wall + SECOND
+
+
+def test_an_alarm_rings_for_the_nearest_deadline_only_when_it_has_passed() -> None:
+    rung: list[int] = []
+
+    async def main() -> None:
+        clock = Clock()
+        done = asyncio.Event()
+
+        def ring(now: int) -> None:
+            rung.append(now)
+            done.set()
+
+        alarm = Alarm(clock, ring)
+        start = clock()
+        alarm.set(start + 3600 * SECOND, start)
+        deadline = start + 5 * MS
+        alarm.set(deadline, start)  # nearer: moved
+        await done.wait()
+        assert rung[0] >= deadline
+        done.clear()
+        now = clock()
+        alarm.set(now + 2 * MS, now)
+        alarm.set(now + 8 * MS, now)  # later: the timer stays where it is, and does not ring early
+        await done.wait()
+        assert rung[1] >= now + 8 * MS
+        alarm.set(None, clock())
+        alarm.cancel()
+
+    asyncio.run(main())
+
+
+def test_refusals_name_the_peer_and_are_rationed(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal()
+    with caplog.at_level(logging.INFO, "roost.node"):
+        for index in range(100):
+            journal.write(Rejected("udp4://192.0.2.1:6363", "the packet is empty", b"\x00"), index * MS)
+        journal.write(Rejected("udp4://192.0.2.9:6363", "other"), MS)
+        journal.write(Rejected("udp4://192.0.2.1:6363", "again"), 11 * SECOND)
+        journal.write(Note("face.up", (("face", 256),)), 0)
+    assert journal.rejected == 102
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [
+        "refused a packet of udp4://192.0.2.1:6363: the packet is empty [00]",
+        "refused a packet of udp4://192.0.2.9:6363: other []",
+        "refused a packet of udp4://192.0.2.1:6363: again (99 more since the last line) []",
+        "face.up face=256",
+    ]
+
+
+def test_the_journal_remembers_a_bounded_number_of_peers() -> None:
+    journal = Journal()
+    for index in range(3 * MAX_SOURCES):
+        journal.write(Rejected(f"peer{index}", "x"), 0)
+    assert len(journal._sources) == MAX_SOURCES
