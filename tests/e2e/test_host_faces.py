@@ -13,6 +13,7 @@ from websockets.asyncio.client import connect as connect_websocket
 
 from roost.errors import BadConfig, Nacked, TimedOut
 from roost.forwarding.requests import CommandWriter, read_response
+from roost.forwarding.settings import ForwarderSettings
 from roost.host import ACCEPT_ANY, Connection, Face, FetchSettings, Listen, ListeningNode, connect, running
 from roost.host.datagram import UdpChannel
 from roost.host.listen import listen_udp
@@ -92,9 +93,12 @@ def test_a_segmented_object_arrives_whole_over_every_transport(tmp_path: Path, s
     content = random.Random(3).randbytes(1_000_000)
 
     async def test(listening: ListeningNode) -> None:
-        async with face_to(listening, "unix") as there, face_to(listening, scheme) as here:
-            async with there.publish_object("/big/object", content):
-                assert await here.fetch_object("/big/object", FetchSettings(discovery)) == content
+        async with (
+            face_to(listening, "unix") as there,
+            face_to(listening, scheme) as here,
+            there.publish_object("/big/object", content),
+        ):
+            assert await here.fetch_object("/big/object", FetchSettings(discovery)) == content
 
     run_with_node(tmp_path, test)
 
@@ -137,6 +141,41 @@ def test_too_many_udp_peers_cost_the_one_idle_longest() -> None:
             for peer in peers:
                 peer.close()
             channel.close()
+
+    asyncio.run(main())
+
+
+def test_a_face_too_many_is_turned_away_and_the_others_go_on(tmp_path: Path) -> None:
+    async def main() -> None:
+        small = NodeSettings(forwarder=ForwarderSettings(face_limit=2))  # the internal one is the first
+        async with (
+            asyncio.timeout(30),
+            running(Node(small, random.Random(1)), everywhere(tmp_path)) as listening,
+            face_to(listening, "unix") as first,
+        ):
+            await first.fetch("/localhost/nfd/status/general", can_be_prefix=True)
+            loop = asyncio.get_running_loop()
+            for scheme in ("tcp4", "ws"):
+                port = int(uri_of(listening, scheme).rpartition(":")[2])
+                with socket.create_connection(("127.0.0.1", port)) as second:
+                    second.settimeout(0)
+                    if scheme == "ws":
+                        second.send(
+                            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                            b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+                        )
+                        assert b"101" in await loop.sock_recv(second, 4096)
+                        await loop.sock_recv(second, 4096)  # the closing frame
+                    else:
+                        assert await loop.sock_recv(second, 1) == b""
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as third:
+                port = int(uri_of(listening, "udp4").rpartition(":")[2])
+                third.sendto(encode_interest(Name.parse("/x"), nonce=b"1234"), ("127.0.0.1", port))
+                forwarder = listening.server.node.forwarder  # type: ignore[attr-defined]
+                while forwarder.dropped.get("face limit", 0) < 3:  # noqa: ASYNC110  it has no event of its own
+                    await asyncio.sleep(0)
+            await first.fetch("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True)
+            assert listening.server.faces == 1
 
     asyncio.run(main())
 
@@ -312,7 +351,7 @@ def test_multicast_faces_hear_each_other_and_not_themselves() -> None:
                     self.heard.put_nowait(each)
 
         def closed(self, transport: Transport, reason: str) -> None:
-            raise AssertionError(reason)
+            raise AssertionError(transport, reason)
 
     async def main() -> None:
         mine, theirs = Ear(), Ear()

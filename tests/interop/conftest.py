@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import tempfile
@@ -29,6 +30,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
             await pyfuncitem.function(**arguments)
 
     asyncio.run(limited())
+    gc.collect()  # so that a socket left open is the fault of the test that left it
     return True
 
 

@@ -210,6 +210,16 @@ def running(process: Process) -> Iterator[Any]:
         process.stop()
 
 
+_faces: Final = itertools.count(1)
+
+
+async def opened(peer: Peer, uri: str, **options: object) -> str:
+    """Have a peer open one more face; returns what to call it."""
+    face = f"face{next(_faces)}"
+    await peer.ask("connect", face=face, uri=uri, **options)
+    return face
+
+
 def start_ndnts(folder: Path) -> Peer:
     """Start NDNts."""
     return Peer("NDNts", ["node", str(HERE / "ndnts" / "peer.mjs")], folder)

@@ -10,13 +10,13 @@ from ndn.app_support.security_v2 import parse_certificate, self_sign
 from ndn.security import verify_ecdsa, verify_ed25519, verify_hmac, verify_rsa
 from ndn.security.signer import HmacSha256Signer, Sha256WithEcdsaSigner, Sha256WithRsaSigner
 from ndn.security.signer.ed25519_signer import Ed25519Signer
+from tests.trust_world import NOW, SCHEMA, STREAM, World
 
 from roost.naming import Component, Name
 from roost.trust import HmacKey, generate, load_private, load_public
 from roost.trust.generate import KINDS, Kind
 from roost.wire import Data, Interest, encode_data, sign_interest
 from roost.wire.certificate import Certificate
-from tests.trust_world import NOW, SCHEMA, STREAM, World
 
 READING = Name.parse(f"{STREAM}/seq=1")
 SECRET = bytes(range(32))
@@ -63,7 +63,7 @@ def their_signer(kind: Kind) -> tuple[object, bytes]:
         return Sha256WithRsaSigner(name, rsa.export_key("DER", pkcs=8)), rsa.public_key().export_key("DER")
     ecc = ECC.generate(curve="P-256" if kind == "ecdsa" else "Ed25519")
     made = Sha256WithEcdsaSigner if kind == "ecdsa" else Ed25519Signer
-    private = ecc.export_key(format="DER", use_pkcs8=True) if kind == "ecdsa" else ecc.seed
+    private = ecc.export_key(format="DER", use_pkcs8=True)
     return made(name, private), ecc.public_key().export_key(format="DER")
 
 

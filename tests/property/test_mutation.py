@@ -41,7 +41,9 @@ def look_at_interest(interest: Interest) -> None:
     assert Name.parse(str(interest.name)) == interest.name
     assert interest.has_hint == bool(interest.hints)
     assert (interest.signature is None) == (not interest.signature_value and interest._signature_at == 0)
-    assert len(interest.signed_portion) >= len(interest.parameters or b"")
+    if interest.signature is not None:
+        assert len(interest.signed_portion) > len(interest.parameters or b"")
+    assert len(interest.signed_portion) < len(interest.wire)
     if not interest.nonce:
         assert decode_interest(interest.with_nonce(b"1234")).nonce == b"1234"
     if interest.hop_limit >= 0:

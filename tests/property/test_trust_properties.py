@@ -12,6 +12,8 @@ from roost.errors import BadConfig, BadPacket
 from roost.naming import Component, Name
 from roost.trust import Accepted, Opener, Receiver, Recipient, Rejection, Schema, Sealed, Sealer, Verifier, generate
 from roost.trust.access import KeyData
+from roost.trust.generate import KINDS
+from roost.trust.keys import PrivateKey, load_public
 from roost.wire import Data, DigestSigner, make_data
 
 # Components from a small alphabet, so that rules are hit often; typed ones, so that $eq_type has work.
@@ -176,6 +178,23 @@ def test_no_bytes_from_the_network_raise_out_of_the_opener(garbage: bytes | int,
     assert getattr(opener.open(Name.parse("/s/1"), bytes(content)), "content", b"") != b"secret"
     opener.learn(make_data(key.name, key.content, DigestSigner()))
     assert getattr(opener.open(Name.parse("/s/1"), bytes(content)), "content", b"") != b"secret"
+
+
+KEYS = [generate(Name.parse("/k"), random.Random(4).randbytes, kind) for kind in KINDS]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(KEYS), st.lists(st.tuples(st.integers(0, 400), st.integers(1, 255)), min_size=1, max_size=3))
+def test_damaged_keys_are_refused_or_verify_nothing(key: PrivateKey, flips: list[tuple[int, int]]) -> None:
+    spki = bytearray(key.public.spki)
+    for position, flip in flips:
+        spki[position % len(spki)] ^= flip
+    try:
+        public = load_public(bytes(spki))
+    except BadPacket:
+        return
+    if public.spki != key.public.spki:
+        assert not public.verify(b"portion", key.sign(b"portion"))
 
 
 @pytest.mark.parametrize("value", [b"", b".", b"..", b"a/b", b'"', b"\xff", b"=", b"\\"])

@@ -141,7 +141,8 @@ def test_link_packets_are_read_by_python_ndn(fragment: bytes, token: bytes, reas
     if reason > 0:
         assert theirs.nack.nack_reason == reason
     again = decode_lp(lp.encode())
-    assert all(getattr(again, field) == getattr(lp, field) for field in LpPacket.__slots__)
+    assert (again.fragment, again.pit_token, again.nack, again.no_cache) == (fragment, token, reason, no_cache)
+    assert again.encode() == lp.encode()
 
 
 @given(st.binary(max_size=500), st.integers(1, 100), st.randoms(use_true_random=False))

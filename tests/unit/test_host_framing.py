@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ def frame(chunks: list[bytes]) -> tuple[list[bytes], Framer]:
 def test_any_chunking_gives_the_same_packets(packets: list[bytes], cuts: list[int]) -> None:
     wire = b"".join(packets)
     edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
-    found, framer = frame([wire[low:high] for low, high in zip(edges, edges[1:], strict=False)])
+    found, framer = frame([wire[low:high] for low, high in pairwise(edges)])
     assert found == packets
     assert framer.held_bytes == 0
 

@@ -106,6 +106,9 @@ def test_a_bad_uri_is_refused_with_the_reason(uri: str, reason: str) -> None:
         ("08fd00", "cut off"),
         ("fd", "cut off"),
         ("08ffffffffffffffffff", "longer than its name"),
+        ("08ff7fffffffffffffff", "longer than its name"),
+        ("08ff7ffffffffffffff6", "longer than its name"),
+        ("ff7fffffffffffffff00", "outside 1..65535"),
     ],
     ids=str,
 )

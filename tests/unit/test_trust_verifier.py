@@ -14,7 +14,17 @@ from roost.trust.certificates import PER_KEY, CertificateStore
 from roost.trust.generate import KINDS, Kind
 from roost.trust.identity import certify
 from roost.trust.keys import located
-from roost.wire import Data, DigestSigner, Interest, NullSigner, Signer, encode_data, encode_interest, make_data, sign_interest
+from roost.wire import (
+    Data,
+    DigestSigner,
+    Interest,
+    NullSigner,
+    Signer,
+    encode_data,
+    encode_interest,
+    make_data,
+    sign_interest,
+)
 from roost.wire.certificate import Certificate, encode_certificate
 from roost.wire.signature import locator_of_digest
 

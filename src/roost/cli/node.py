@@ -85,6 +85,7 @@ async def _serve(listen: Listen) -> None:
     import secrets
     import signal
 
+    from roost import __version__
     from roost.host import running
     from roost.node import Node, NodeSettings
 
@@ -93,7 +94,8 @@ async def _serve(listen: Listen) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
-    async with running(Node(NodeSettings(), randomness), listen) as node:
+    settings = NodeSettings(version=f"roost {__version__}")
+    async with running(Node(settings, randomness), listen) as node:
         for uri in node.uris:
             print(f"listening on {uri}", flush=True)
         _calm_collector()

@@ -104,6 +104,11 @@ class Endpoint:
         self.pending.drop(_COMMAND)
         return self.registrar.down(reason)
 
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the face, empty while it is up."""
+        return "" if self.face is not None else f"{self.where} is down: {self._down_reason}"
+
     # -- asking
 
     def ask(self, questions: list[tuple[int, Question]], now: int) -> list[Effect]:
@@ -241,17 +246,30 @@ class Endpoint:
                 self.pending.set_timer(pending, now + pause + self._randomness.randint(0, pause))
             else:
                 message = f"{interest.name} was refused by a Nack from {self.where}: {text}"
-                about = self.registrar.about(interest.name)
+                about = self._about(interest.name)
                 effects += self._fail(pending, NACKED, message + (f"; {about}" if about else ""), now)
 
     def _interest(self, interest: Interest, token: bytes, effects: list[Effect]) -> None:
-        value = interest.name.value
-        for cut in reversed(interest.name.cuts):
-            prefix = self._served.get(value[:cut])
+        prefix = self._serving(interest.name)
+        if prefix is None:
+            self.unserved += 1
+        else:
+            effects.append(Asked(prefix, interest, token))
+
+    def _serving(self, name: Name) -> Name | None:
+        for cut in reversed(name.cuts):
+            prefix = self._served.get(name.value[:cut])
             if prefix is not None:
-                effects.append(Asked(prefix, interest, token))
-                return
-        self.unserved += 1
+                return prefix
+        return None
+
+    def _about(self, name: Name) -> str:
+        """Say what this face has to do with a name that nobody answered."""
+        about = self.registrar.about(name)
+        prefix = self._serving(name)
+        if about or prefix is None:
+            return about
+        return f"this face serves {prefix} itself, and a forwarder sends no Interest back: ask over another face"
 
     # -- what goes out
 
@@ -289,11 +307,11 @@ class Endpoint:
         """Say where an Interest got stuck."""
         asked = f"{pending.interest.name}: no answer in {(now - pending.since) // MS} ms"
         if not pending.sent:
-            return f"{asked}; it never left this machine, because {self.where} is down: {self._down_reason}"
+            return f"{asked}; it never left this machine, because {self.trouble}"
         times = "once" if pending.sent == 1 else f"{pending.sent} times"
         said = f"sent {times} over {self.where}"
         said += f", the last answer was a Nack: {pending.last}" if pending.last else ", nothing came back"
         if self.face is None:
             said += f"; that face has since gone down: {self._down_reason}"
-        about = self.registrar.about(pending.interest.name)
+        about = self._about(pending.interest.name)
         return f"{asked}; {said}" + (f"; {about}" if about else "")

@@ -395,26 +395,35 @@ class Forwarder(Plane):
             return
         if not no_cache:
             self.store.insert(data, now)
-        short_lived = data.meta.freshness_ms * _MS < DEAD_NONCE_NS
-        waiting: dict[int, list[bytes]] = {}
         for entry in entries:
             self.counters.satisfied += 1
-            for record in entry.ins:
-                if record.expires > now and (record.face != face.id or face.ad_hoc):
-                    tokens = waiting.get(record.face)
-                    if tokens is None:
-                        waiting[record.face] = [record.token]
-                    elif record.token not in tokens:
-                        tokens.append(record.token)
-            if short_lived and entry.flags & 2:
+            if entry.flags & 2 and data.meta.freshness_ms * _MS < DEAD_NONCE_NS:
                 for out in entry.outs:
                     self.dead_nonces.add(entry.value, out.nonce, now)
             self.pit.remove(entry)
+        if len(entries) == 1 and len(entries[0].ins) == 1:
+            record = entries[0].ins[0]
+            if record.expires > now and (record.face != face.id or face.ad_hoc):
+                self._answer(record.face, data.wire, record.token, mark, face.id, now)
+        else:
+            self._answer_many(entries, data.wire, mark, face, now)
+
+    def _answer_many(self, entries: list[PitEntry], wire: bytes, mark: int, face: Face, now: int) -> None:
+        waiting: dict[int, list[bytes]] = {}
+        for entry in entries:
+            for record in entry.ins:
+                if record.expires > now and (record.face != face.id or face.ad_hoc):
+                    tokens = waiting.setdefault(record.face, [])
+                    if record.token not in tokens:
+                        tokens.append(record.token)
         for downstream, tokens in waiting.items():
-            target = self.faces.get(downstream)
-            if target is not None:
-                # one Data for several entries of a face cannot carry all their tokens: the face matches by name
-                self._send_data(target, data.wire, tokens[0] if len(tokens) == 1 else b"", mark, face.id, now)
+            # one Data for several entries of a face cannot carry all their tokens: the face matches by name
+            self._answer(downstream, wire, tokens[0] if len(tokens) == 1 else b"", mark, face.id, now)
+
+    def _answer(self, downstream: int, wire: bytes, token: bytes, mark: int, source: int, now: int) -> None:
+        face = self.faces.get(downstream)
+        if face is not None:
+            self._send_data(face, wire, token, mark, source, now)
 
     def _send_data(self, face: Face, wire: bytes, token: bytes, mark: int, source: int, now: int) -> None:
         face.out_data += 1

@@ -143,12 +143,15 @@ class Pit:
         entry = tables[2].get(value)
         if entry is not None:
             found.append(entry)
-        for table in (tables[1], tables[3]):
-            if table:
-                for cut in name.cuts:
-                    entry = table.get(value[:cut])
-                    if entry is not None:
-                        found.append(entry)
+        if tables[1] or tables[3]:
+            for cut in name.cuts:
+                prefix = value[:cut]
+                entry = tables[1].get(prefix)
+                if entry is not None:
+                    found.append(entry)
+                entry = tables[3].get(prefix)
+                if entry is not None:
+                    found.append(entry)
         if self._digests:
             full = value + b"\x01\x20" + data.implicit_digest
             for table in tables:

@@ -3,12 +3,15 @@
 Exact look-ups are one dictionary operation. Prefix look-ups use an index of sorted names that is brought up to date
 only when somebody asks by prefix, so that ordinary traffic does not pay for it. Of several Data with one name the
 newest is kept. What is kept is bytes and numbers only: the garbage collector has nothing to walk through.
+
+The order of use is a queue of names. A use appends the name again and counts one occurrence too many; eviction takes
+names off the front and passes over those that occur again further back. So the order is exact, and costs an append.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import OrderedDict
+from collections import deque
 from hashlib import sha256
 from typing import Final
 
@@ -35,7 +38,10 @@ class ContentStore:
         self.misses = 0
         self.evicted = 0
         self.size_bytes = 0
-        self._cached: OrderedDict[bytes, tuple[bytes, int]] = OrderedDict()  # name → wire, fresh until
+        self._cached: dict[bytes, tuple[bytes, int]] = {}  # name → wire, fresh until
+        self._queue: deque[bytes] = deque()
+        self._again: dict[bytes, int] = {}  # how many occurrences too many a name has in the queue
+        self._surplus = 0
         self._index: list[bytes] = []
         self._behind: list[bytes] | None = None  # names added since the index was sorted; None: build it anew
 
@@ -47,13 +53,16 @@ class ContentStore:
         if not self.admit or not self.capacity_packets:
             return
         value = data.name.value
-        old = self._cached.pop(value, None)
+        old = self._cached.get(value)
         if old is not None:
             self.size_bytes -= len(old[0])
-        elif self._behind is not None:
-            self._behind.append(value)
-            if len(self._behind) > _MAX_BEHIND:
-                self._behind = None
+            self._used(value)
+        else:
+            self._queue.append(value)
+            if self._behind is not None:
+                self._behind.append(value)
+                if len(self._behind) > _MAX_BEHIND:
+                    self._behind = None
         self._cached[value] = (data.wire, now + data.meta.freshness_ms * _MS)
         self.size_bytes += len(data.wire)
         if len(self._cached) > self.capacity_packets or self.size_bytes > self.capacity_bytes:
@@ -83,7 +92,7 @@ class ContentStore:
             self.misses += 1
             return None
         self.hits += 1
-        self._cached.move_to_end(value)
+        self._used(value)
         return cached[0]
 
     def resize(self, capacity_packets: int) -> None:
@@ -102,6 +111,8 @@ class ContentStore:
                 self.size_bytes -= len(cached[0])
                 gone += 1
             position += 1
+        if gone:
+            self._tidy()
         return gone
 
     def _first_under(self, prefix: bytes, must_be_fresh: bool, now: int) -> bytes:
@@ -129,8 +140,37 @@ class ContentStore:
             self._index.sort()
         self._behind = []
 
+    def _used(self, value: bytes) -> None:
+        self._queue.append(value)
+        self._again[value] = self._again.get(value, 0) + 1
+        self._surplus += 1
+        if self._surplus > len(self._cached) + _MAX_BEHIND:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Leave one occurrence of each name in the queue: the last."""
+        last: dict[bytes, None] = {}
+        for value in reversed(self._queue):
+            if value in self._cached:
+                last.setdefault(value)
+        self._queue = deque(reversed(last))
+        self._again = {}
+        self._surplus = 0
+
     def _make_room(self) -> None:
-        while self._cached and (len(self._cached) > self.capacity_packets or self.size_bytes > self.capacity_bytes):
-            _, cached = self._cached.popitem(last=False)
-            self.size_bytes -= len(cached[0])
-            self.evicted += 1
+        cached = self._cached
+        while cached and (len(cached) > self.capacity_packets or self.size_bytes > self.capacity_bytes):
+            value = self._queue.popleft()
+            if self._surplus:
+                again = self._again.get(value, 0)
+                if again:
+                    self._surplus -= 1
+                    if again == 1:
+                        del self._again[value]
+                    else:
+                        self._again[value] = again - 1
+                    continue
+            gone = cached.pop(value, None)
+            if gone is not None:
+                self.size_bytes -= len(gone[0])
+                self.evicted += 1

@@ -180,13 +180,15 @@ class UdpChannel:
         now = self._loop.time()
         for address, packets in groups.items():
             transport = self._peers.get(address) or self._admit(address)
+            if transport is None:
+                continue
             transport.last_active = now
             self._peers.move_to_end(address)
             count_in(transport.counters, packets)
             batch.append((transport, packets))
         return batch
 
-    def _admit(self, address: SocketAddress) -> DatagramTransport:
+    def _admit(self, address: SocketAddress) -> DatagramTransport | None:
         if len(self._peers) >= self._max_peers:
             oldest = next((peer for peer in self._peers.values() if peer.spec.persistency == ON_DEMAND), None)
             if oldest is not None:
@@ -195,7 +197,7 @@ class UdpChannel:
                 self._owner.closed(oldest, f"{self._max_peers} UDP peers are the limit and it was idle longest")
         transport = self.open(address, describe_datagram(address, self.local, ON_DEMAND))
         self._owner.accepted(transport)
-        return transport
+        return self._peers.get(address)  # None if the owner has no room for it and closed it at once
 
     def _sweep(self) -> None:
         limit = self._loop.time() - self._idle_s

@@ -19,7 +19,7 @@ from roost.host.datagram import connected_udp
 from roost.host.framing import MAX_LINK_PACKET_BYTES
 from roost.host.stream import StreamTransport
 from roost.host.transport import Owner, Transport
-from roost.host.websocket import PING_S, WebSocketTransport
+from roost.host.websocket import CLOSE_S, PING_S, WebSocketTransport
 
 CONNECT_S: Final = 10.0
 
@@ -81,7 +81,7 @@ async def _dial_datagram(family: int, target: Any, owner: Owner, persistency: in
 async def _dial_websocket(address: Address, owner: Owner) -> Transport:
     uri = str(address)
     connection = await connect_websocket(
-        uri, compression=None, max_size=MAX_LINK_PACKET_BYTES, ping_interval=PING_S, proxy=None
+        uri, compression=None, max_size=MAX_LINK_PACKET_BYTES, ping_interval=PING_S, close_timeout=CLOSE_S, proxy=None
     )
     remote, local = connection.remote_address, connection.local_address
     spec = FaceSpec(uri, f"wsclient://{local[0]}:{local[1]}", local=is_loopback(str(remote[0])))

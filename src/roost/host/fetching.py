@@ -10,8 +10,8 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from roost.errors import Nacked, RoostError, TimedOut, Untrusted
-from roost.forwarding.endpoint import NACKED, OVERFLOWED, Delivered, Failed
+from roost.errors import Disconnected, Nacked, RoostError, TimedOut, Untrusted
+from roost.forwarding.endpoint import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.host.alarm import Alarm
 from roost.host.session import Answer, Session
@@ -79,7 +79,9 @@ class Fetching:
             if isinstance(effect, Failed):
                 if effect.kind in {NACKED, OVERFLOWED}:
                     self._take_in(Refused(name, effect.nack if effect.kind == NACKED else CONGESTION))
-                return  # the machine's own time-out is shorter than the Interest's
+                elif effect.kind != TIMED_OUT:  # the machine has time-outs of its own
+                    self._fail(Disconnected(effect.reason))
+                return
             answered = Answered(effect.data, effect.congested)
             try:
                 if self._verification.quick(effect.data):
@@ -138,7 +140,7 @@ class Fetching:
             elif isinstance(effect, Finished):
                 self._done = True
             elif isinstance(effect, GaveUp):
-                self._fail(Nacked(effect.reason, effect.nack) if effect.nack >= 0 else TimedOut(effect.reason))
+                self._fail(self._explained(effect))
         if asks and self._error is None:
             try:
                 tickets = self._session.ask([(question, self._answer_for(name)) for name, question in asks.items()])
@@ -151,6 +153,11 @@ class Fetching:
         else:
             self._alarm.set(self.machine.deadline(), now)
         self._notify()
+
+    def _explained(self, effect: GaveUp) -> RoostError:
+        trouble = self._session.endpoint.trouble
+        reason = f"{effect.reason}; {trouble}" if trouble else effect.reason
+        return Nacked(reason, effect.nack) if effect.nack >= 0 else TimedOut(reason)
 
     def _forget(self, name: Name) -> None:
         ticket = self._tickets.pop(name, None)

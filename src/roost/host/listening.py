@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from websockets.asyncio.server import Server as WebSocketServer
 
@@ -106,13 +106,20 @@ class ListeningNode:
             self.uris.append(f"ws://[{name[0]}]:{name[1]}" if ":" in name[0] else f"ws://{name[0]}:{name[1]}")
 
 
+class NodeWithChannels(NodeMachine, Protocol):
+    """A node that can say where it listens (`faces/channels`)."""
+
+    channels: list[str]
+
+
 @contextlib.asynccontextmanager
-async def running(node: NodeMachine, listen: Listen) -> AsyncIterator[ListeningNode]:
+async def running(node: NodeWithChannels, listen: Listen) -> AsyncIterator[ListeningNode]:
     """Run a node while the block runs."""
     listening = ListeningNode(Server(node))
     listening.server.start()
     try:
         await listening.open(listen)
+        node.channels = listening.uris
         yield listening
     finally:
         await listening.close()

@@ -20,7 +20,7 @@ from roost.host.clock import Clock
 from roost.host.datagram import UdpChannel
 from roost.host.dial import dial, resolve
 from roost.host.journal import Journal
-from roost.host.transport import Batch, Transport
+from roost.host.transport import Batch, Transport, wait_closed
 from roost.machine import Effect
 
 _CREATION_FAILED: Final = 504  # as NFD
@@ -64,6 +64,7 @@ class Server:
     async def stop(self) -> None:
         """Close every face and end every task."""
         self._alarm.cancel()
+        transports = [attachment.transport for attachment in self._faces.values()]
         for attachment in list(self._faces.values()):
             attachment.close()
         self._faces.clear()
@@ -71,6 +72,7 @@ class Server:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await wait_closed(*transports)
 
     @property
     def faces(self) -> int:

@@ -20,7 +20,7 @@ from roost.forwarding.registrar import REFUSED, REGISTERED, RegistrationChanged
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.journal import Journal
-from roost.host.transport import Batch, Owner, Transport
+from roost.host.transport import Batch, Owner, Transport, wait_closed
 from roost.machine import Effect
 from roost.naming import Name
 from roost.wire import Signer
@@ -65,9 +65,9 @@ class Session:
         if self._redial is not None:
             self._redial.cancel()
             await asyncio.gather(self._redial, return_exceptions=True)
-        if self._transport is not None:
-            self._transport.close()
-            self._transport = None
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
         answers, self._answers = self._answers, {}
         for ticket, answer in answers.items():
             answer(Failed(ticket, "closed", "the face was closed while this was pending"))
@@ -76,6 +76,7 @@ class Session:
                 if not future.done():
                     future.set_exception(Disconnected("the face was closed before the prefix was registered"))
         self._waiting.clear()
+        await wait_closed(transport)
 
     def accepted(self, transport: Transport) -> None:
         """Nobody connects to a client."""

@@ -38,8 +38,9 @@ class StreamTransport:
         self._writable_end = True
 
     def start(self) -> None:
-        """Begin to read."""
-        self._loop.add_reader(self._sock, self._readable)
+        """Begin to read, unless the owner has closed it already."""
+        if self._open:
+            self._loop.add_reader(self._sock, self._readable)
 
     @property
     def queued_bytes(self) -> int:

@@ -9,7 +9,7 @@ delays nobody else.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from roost.forwarding.face import FaceSpec
 
@@ -43,6 +43,13 @@ class Transport(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Lingering(Protocol):
+    """A transport whose end takes a moment: a closing handshake that has to be waited for before the loop ends."""
+
+    async def wait_closed(self) -> None: ...
+
+
 Batch = list[tuple[Transport, list[bytes]]]
 
 
@@ -52,3 +59,10 @@ class Owner(Protocol):
     def accepted(self, transport: Transport) -> None: ...
     def arrived(self, batch: Batch) -> None: ...
     def closed(self, transport: Transport, reason: str) -> None: ...
+
+
+async def wait_closed(*transports: object) -> None:
+    """Wait for those among transports that were closed and whose end takes a moment."""
+    for transport in transports:
+        if isinstance(transport, Lingering):
+            await transport.wait_closed()

@@ -73,7 +73,7 @@ class Verification:
         self.verifier: Final = verifier
         self._clock: Final = clock
         self._fetch: Final = fetch
-        self._fetching: dict[Name, asyncio.Task[Data]] = {}  # one fetch per certificate, however many wait for it
+        self._fetching: dict[Name, asyncio.Task[None]] = {}  # one fetch per certificate, however many wait for it
 
     def quick(self, data: Data) -> Accepted | None:
         """Check without fetching: None where `check` has to be awaited; raises `Untrusted`."""
@@ -98,18 +98,24 @@ class Verification:
     async def _learn(self, data: Data, wanted: Wanted) -> None:
         task = self._fetching.get(wanted.name)
         if task is None:
-            task = asyncio.ensure_future(self._fetch(wanted.name))
+            task = asyncio.ensure_future(self._fetch_and_learn(wanted.name))
             self._fetching[wanted.name] = task
             task.add_done_callback(lambda _: self._fetching.pop(wanted.name, None))
         try:
-            certificate = await asyncio.shield(task)
+            await asyncio.shield(task)
         except Unreachable as error:
-            self.verifier.missing(wanted.name, self._clock())
             raise Untrusted(
                 f"{data.name} cannot be verified: its certificate {wanted.name} could not be fetched ({error}); "
                 "its producer, or a repo, has to serve it"
             ) from None
+
+    async def _fetch_and_learn(self, name: Name) -> None:
+        try:
+            certificate = await self._fetch(name)
+        except Unreachable:
+            self.verifier.missing(name, self._clock())
+            raise
         refusal = self.verifier.learn(certificate, self._clock())
         if refusal is not None:
-            self.verifier.missing(wanted.name, self._clock())
+            self.verifier.missing(name, self._clock())
             raise refusal.error()

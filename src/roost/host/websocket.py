@@ -21,6 +21,7 @@ from roost.host.framing import MAX_LINK_PACKET_BYTES
 from roost.host.transport import MAX_QUEUE_BYTES, Counters, Owner
 
 PING_S: Final = 10.0  # as NFD
+CLOSE_S: Final = 1.0  # a peer that does not answer the closing handshake must not hold up the end
 
 
 class WebSocketTransport:
@@ -60,6 +61,11 @@ class WebSocketTransport:
             if self._writer is not None:
                 self._writer.cancel()
             self._closer = asyncio.ensure_future(self._connection.close())
+
+    async def wait_closed(self) -> None:
+        """Wait until the closing handshake is over."""
+        tasks = [task for task in (self._closer, self._reader) if task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def run(self) -> None:
         """Read until the connection ends, then tell the owner."""
@@ -104,7 +110,15 @@ async def listen_websocket(host: str, port: int, owner: Owner) -> Server:
         owner.accepted(transport)
         await transport.run()
 
-    return await serve(accept, host, port, compression=None, max_size=MAX_LINK_PACKET_BYTES, ping_interval=PING_S)
+    return await serve(
+        accept,
+        host,
+        port,
+        compression=None,
+        max_size=MAX_LINK_PACKET_BYTES,
+        ping_interval=PING_S,
+        close_timeout=CLOSE_S,
+    )
 
 
 def _uri(scheme: str, sockaddr: tuple[object, ...]) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
+from mypy_extensions import i64
+
 from roost.errors import BadName, BadPacket
 from roost.naming.component import DIGEST_BYTES, MAX_COMPONENT_TYPE, PARAMETERS_DIGEST, Component
-from roost.naming.number import read_var, var
+from roost.naming.number import MAX_TYPE, read_var, var
 
 NAME_TYPE: Final = 7
 
@@ -19,30 +21,44 @@ NAME_TYPE: Final = 7
 def cuts_of(buffer: bytes, start: int, end: int) -> list[int]:
     """Check the components in `buffer[start:end]`; returns where each begins, and `end`, relative to `start`."""
     cuts = [0]
-    position = start
-    while position < end:
-        type_ = buffer[position]
+    check_components(buffer, start, end, cuts)
+    return cuts
+
+
+def check_components(buffer: bytes, start: int, end: int, cuts: list[int] | None = None) -> None:
+    """Check the components in `buffer[start:end]`, noting in `cuts`, if given, where each ends."""
+    position: i64 = start
+    stop: i64 = end
+    while position < stop:
+        at: i64 = position
+        type_: i64 = buffer[position]
         if type_ < 253:
             position += 1
         else:
-            type_, position = read_var(buffer, position, end)
-        if position >= end:
-            raise BadPacket(f"the name component at byte {start + cuts[-1]} is cut off")
-        length = buffer[position]
+            type_, position = _read_capped(buffer, position, end)
+        if position >= stop:
+            raise BadPacket(f"the name component at byte {at} is cut off")
+        length: i64 = buffer[position]
         if length < 253:
             position += 1
         else:
-            length, position = read_var(buffer, position, end)
+            length, position = _read_capped(buffer, position, end)
         position += length
-        if position > end:
-            raise BadPacket(f"the name component at byte {start + cuts[-1]} is longer than its name")
+        if position > stop:
+            raise BadPacket(f"the name component at byte {at} is longer than its name")
         if type_ < 3 or type_ > MAX_COMPONENT_TYPE:
             if type_ == 0 or type_ > MAX_COMPONENT_TYPE:
                 raise BadPacket(f"component type {type_} is outside 1..{MAX_COMPONENT_TYPE}")
             if length != DIGEST_BYTES:
-                raise BadPacket(f"a digest component has {DIGEST_BYTES} bytes, the one at byte {start} has {length}")
-        cuts.append(position - start)
-    return cuts
+                raise BadPacket(f"a digest component has {DIGEST_BYTES} bytes, the one at byte {at} has {length}")
+        if cuts is not None:
+            cuts.append(position - start)
+
+
+def _read_capped(buffer: bytes, position: int, end: int) -> tuple[int, int]:
+    """Read a number, cut down to 32 bits: more is too long for any name, and must not overflow an i64."""
+    number, after = read_var(buffer, position, end)
+    return min(number, MAX_TYPE), after
 
 
 class Name:

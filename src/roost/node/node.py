@@ -20,8 +20,11 @@ class Node:
 
     def __init__(self, settings: NodeSettings, randomness: Randomness) -> None:
         self.forwarder = Forwarder(settings.forwarder, randomness, settings.version)
+        self.channels: list[str] = []  # where the driver listens, as URIs; filled by it
         # NDNts registers under /localhop over UDP and WebSocket, also on this machine; the policy decides who may.
-        self.management = Management(self.forwarder, settings.policy, settings.signer, localhop=True)
+        self.management = Management(
+            self.forwarder, settings.policy, settings.signer, localhop=True, channels=lambda: self.channels
+        )
 
     def start(self, now: int) -> list[Effect]:
         """Route management's prefixes to the internal face."""

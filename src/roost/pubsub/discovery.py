@@ -41,7 +41,8 @@ def asked(name: Name, way: str) -> Name:
 
 def versioned(name: Name, way: str, data: Data) -> Name:
     """Read the versioned name out of an answer; raises `BadPacket` when there is none in it."""
-    if way == PREFIX:
+    # The bare name may be answered by metadata that a cache holds, which says it as well.
+    if way == PREFIX and not data.name.starts_with(discovery_name(name)):
         if len(data.name) <= len(name) or data.name.at(-1).type != SEGMENT:
             raise BadPacket(f"the answer {data.name} does not end in a segment number, so it is not a segmented object")
         return data.name.prefix(-1)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from hashlib import sha256
 from typing import Final, Generic, TypeAlias, TypeVar
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import (
     ECDSA,
@@ -32,6 +32,7 @@ from roost.wire.signature import ED25519, SHA256_ECDSA, SHA256_RSA, SIGNATURE_NA
 
 MIN_RSA_BITS: Final = 2048
 
+_UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, InternalError)  # what OpenSSL says of damaged keys
 _CURVES: Final = (SECP256R1, SECP384R1, SECP521R1)  # P-256 is the one every peer has; the others we only read
 _ECDSA_SIGN: Final = ECDSA(SHA256(), deterministic_signing=True)
 _ECDSA_VERIFY: Final = ECDSA(SHA256())
@@ -203,8 +204,9 @@ def load_public(spki: bytes) -> PublicKey:
     """Read a SubjectPublicKeyInfo; `BadPacket` says what is wrong with it."""
     try:
         raw = serialization.load_der_public_key(spki)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise BadPacket(f"the public key is not a SubjectPublicKeyInfo that can be read: {error}") from None
+    except _UNREADABLE as error:
+        why = "" if isinstance(error, InternalError) else f": {error}"  # that one prints OpenSSL's whole error stack
+        raise BadPacket(f"the public key is not a SubjectPublicKeyInfo that can be read{why}") from None
     if isinstance(raw, Ed25519PublicKey):
         return Ed25519Public(raw)
     if isinstance(raw, EllipticCurvePublicKey):
@@ -223,7 +225,7 @@ def load_private(name: Name, pkcs8: bytes, passphrase: bytes = b"") -> PrivateKe
     except TypeError:
         what = "is encrypted: give its passphrase" if not passphrase else "is not encrypted: give no passphrase"
         raise BadPacket(f"the private key of {name} {what}") from None
-    except (ValueError, UnsupportedAlgorithm):
+    except _UNREADABLE:
         why = "the passphrase is wrong or the file is damaged" if passphrase else "it is not PKCS#8"
         raise BadPacket(f"the private key of {name} cannot be read: {why}") from None
     if isinstance(raw, Ed25519PrivateKey | EllipticCurvePrivateKey | RSAPrivateKey):

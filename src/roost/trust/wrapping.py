@@ -15,7 +15,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, TypeAlias
 
-from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.exceptions import InternalError, InvalidTag, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import (
     ECDH,
@@ -63,7 +63,7 @@ class Recipient:
     def __init__(self, spki: bytes) -> None:
         try:
             raw = serialization.load_der_public_key(spki)
-        except (ValueError, UnsupportedAlgorithm):
+        except (ValueError, UnsupportedAlgorithm, InternalError):
             raise BadPacket("the consumer's public key is not a SubjectPublicKeyInfo that can be read") from None
         if not isinstance(raw, EllipticCurvePublicKey | X25519PublicKey | RSAPublicKey):
             raise BadConfig(
@@ -80,7 +80,12 @@ class Recipient:
         """Wrap a content key, to be published under `name`."""
         raw = self._raw
         if isinstance(raw, RSAPublicKey):
-            return _element(_RSA, b"", raw.encrypt(key, _oaep(name)))
+            try:
+                return _element(_RSA, b"", raw.encrypt(key, _oaep(name)))
+            except ValueError:
+                raise BadConfig(
+                    f"the RSA key {self.digest.hex()} cannot encrypt: it is damaged; have it made anew"
+                ) from None
         if isinstance(raw, X25519PublicKey):
             mine = X25519PrivateKey.from_private_bytes(entropy(KEY_BYTES))
             ephemeral = mine.public_key().public_bytes_raw()

@@ -7,7 +7,7 @@ from typing import Final
 
 from roost.errors import BadPacket
 from roost.naming.component import Component
-from roost.naming.name import Name, cuts_of
+from roost.naming.name import Name, check_components, cuts_of
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
 from roost.wire.signature import SignatureInfo, Signer, signature_info
@@ -131,7 +131,8 @@ def decode_data(wire: bytes) -> Data:
     type_, low, position = element(wire, start, end)
     if type_ != tlv.NAME:
         raise BadPacket("a Data starts with its Name")
-    name = Name(wire[low:position], cuts_of(wire, low, position))
+    check_components(wire, low, position)
+    name = Name(wire[low:position])
     meta = _PLAIN
     content_low = content_high = 0
     at = position

@@ -87,8 +87,10 @@ class Interest:
 
     @property
     def signed_portion(self) -> bytes:
-        """The bytes a signature covers: the name without its digest, then parameters and SignatureInfo."""
+        """What a signature covers: the name without its digest, and, if there is one, parameters and SignatureInfo."""
         covered = b"".join([part.wire for part in self.name if part.type != PARAMETERS_DIGEST])
+        if not self._signature_at:  # also because a slice that ends before it begins is an error when compiled
+            return covered
         return covered + self.wire[self._parameters_at : self._signature_at]
 
     @property
@@ -119,17 +121,18 @@ class Interest:
         return f"<Interest {self.name}{flags} {self.lifetime_ms} ms>"
 
 
-_ORDER: Final[dict[int, int]] = {
-    tlv.CAN_BE_PREFIX: 1,
-    tlv.MUST_BE_FRESH: 2,
-    tlv.FORWARDING_HINT: 3,
-    tlv.NONCE: 4,
-    tlv.LIFETIME: 5,
-    tlv.HOP_LIMIT: 6,
-    tlv.PARAMETERS: 7,
-    tlv.INTEREST_SIGNATURE_INFO: 8,
-    tlv.INTEREST_SIGNATURE_VALUE: 9,
-}
+_FIELDS: Final = (
+    tlv.CAN_BE_PREFIX,
+    tlv.MUST_BE_FRESH,
+    tlv.FORWARDING_HINT,
+    tlv.NONCE,
+    tlv.LIFETIME,
+    tlv.HOP_LIMIT,
+    tlv.PARAMETERS,
+    tlv.INTEREST_SIGNATURE_INFO,
+    tlv.INTEREST_SIGNATURE_VALUE,
+)
+_ORDER: Final[list[int]] = [_FIELDS.index(type_) + 1 if type_ in _FIELDS else 0 for type_ in range(64)]
 
 
 def decode_interest(wire: bytes) -> Interest:
@@ -146,7 +149,7 @@ def decode_interest(wire: bytes) -> Interest:
     while position < end:
         at = position
         type_, low, position = element(wire, at, end)
-        order = _ORDER.get(type_, 0)
+        order = _ORDER[type_] if type_ < 64 else 0
         if order <= last:
             skip(type_, at, "Interest")
             continue

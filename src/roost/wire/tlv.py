@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import i64
+
 from roost.errors import BadPacket
 from roost.naming.number import MAX_TYPE, nni, read_var, var
 
@@ -45,13 +47,15 @@ LP_PACKET: Final = 100
 
 def element(buffer: bytes, position: int, end: int) -> tuple[int, int, int]:
     """Read the type and length at `position`; returns the type and where the value starts and ends."""
-    if position + 1 < end:
-        type_ = buffer[position]
-        length = buffer[position + 1]
+    at: i64 = position
+    limit: i64 = end
+    if at + 1 < limit:
+        type_: i64 = buffer[at]
+        length: i64 = buffer[at + 1]
         if 0 < type_ < 253 and length < 253:
-            start = position + 2
-            stop = start + length
-            if stop <= end:
+            start: i64 = at + 2
+            stop: i64 = start + length
+            if stop <= limit:
                 return type_, start, stop
             raise BadPacket(f"element {type_} at byte {position} is {length} bytes long, only {end - start} are there")
     return _long_element(buffer, position, end)

@@ -5,8 +5,8 @@ import { PrefixAnn } from "@ndn/nfdmgmt";
 import { Data, digestSigning, Interest, Nack } from "@ndn/packet";
 import { fromHex } from "@ndn/util";
 import { faceOf } from "./faces.mjs";
-import { told } from "./told.mjs";
 import { signerOf, verifierOf } from "./signing.mjs";
+import { told } from "./told.mjs";
 
 async function produce({ face: name, prefix, content, freshness_ms = 1000, key, announce_ms }) {
   const face = faceOf(name);

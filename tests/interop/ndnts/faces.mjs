@@ -2,6 +2,7 @@
 // go through the node. Prefixes are registered by @ndn/nfdmgmt; the outcome of each registration can be waited for.
 
 import { Forwarder } from "@ndn/fw";
+import { L3Face } from "@ndn/l3face";
 import { enableNfdPrefixReg, PrefixAnn } from "@ndn/nfdmgmt";
 import { TcpTransport, UdpTransport, UnixTransport } from "@ndn/node-transport";
 import { Name } from "@ndn/packet";
@@ -51,46 +52,55 @@ class Outcomes {
   }
 }
 
-function open(options, uri) {
+function dial(uri) {
   const { protocol, hostname, port, pathname } = new URL(uri);
   switch (protocol) {
     case "unix:": {
-      return UnixTransport.createFace(options, pathname);
+      return UnixTransport.connect(pathname);
     }
     case "tcp4:": {
-      return TcpTransport.createFace(options, hostname, Number(port));
+      return TcpTransport.connect(hostname, Number(port));
     }
     case "udp4:": {
-      return UdpTransport.createFace(options, hostname, Number(port));
+      return UdpTransport.connect(hostname, Number(port));
     }
     case "ws:": {
-      return WsTransport.createFace(options, uri);
+      return WsTransport.connect(uri);
     }
   }
   throw new Error(`${uri} is of no kind this peer can open`);
 }
 
+// Note the largest link packet in each direction.
+function measure(transport) {
+  const largest = { sent: 0, received: 0 };
+  const note = async function* (packets, direction, size) {
+    for await (const packet of packets) {
+      largest[direction] = Math.max(largest[direction], size(packet));
+      yield packet;
+    }
+  };
+  const send = transport.tx.bind(transport);
+  transport.tx = (packets) => send(note(packets, "sent", (packet) => packet.length));
+  transport.rx = note(transport.rx, "received", ({ tlv }) => tlv.length);
+  return largest;
+}
+
 async function connect({ face: name, uri, mtu, announce = false }) {
   const fw = Forwarder.create();
+  const transport = await dial(uri);
+  const largest = measure(transport);
+  const l3 = new L3Face(transport, { advertiseFrom: false }, { mtu });
   const errors = [];
-  let largest = 0;
-  const callback = (transport, l3) => {
-    const send = transport.tx.bind(transport);
-    transport.tx = (packets) => send((async function* measured() {
-      for await (const packet of packets) {
-        largest = Math.max(largest, packet.length);
-        yield packet;
-      }
-    })());
-    l3.addEventListener("rxerror", ({ detail }) => errors.push(detail.message));
-    l3.addEventListener("txerror", ({ detail }) => errors.push(detail.message));
-  };
-  const uplink = await open({ fw, addRoutes: ["/"], lp: { mtu }, callback }, uri);
+  l3.addEventListener("rxerror", ({ detail }) => errors.push(detail.message));
+  l3.addEventListener("txerror", ({ detail }) => errors.push(detail.message));
+  const uplink = fw.addFace(l3);
+  uplink.addRoute("/");
   const registration = enableNfdPrefixReg(uplink, announce ? { PrefixAnn } : {});
   const outcomes = new Outcomes();
   registration.doAdvertise = outcomes.watch("advertise", registration.doAdvertise.bind(registration));
   registration.doWithdraw = outcomes.watch("withdraw", registration.doWithdraw.bind(registration));
-  faces.set(name, { fw, uplink, outcomes, errors, producers: new Map(), largest: () => largest });
+  faces.set(name, { fw, uplink, outcomes, errors, largest, producers: new Map() });
   return { local: uplink.attributes.local };
 }
 
@@ -99,10 +109,10 @@ function disconnect({ face: name }) {
   faces.delete(name);
 }
 
-// What went wrong on a face below the network layer, and the largest packet sent on it.
+// What went wrong on a face below the network layer, and the size of its largest link packets.
 function link({ face: name }) {
   const { errors, largest } = faceOf(name);
-  return { errors, largest_bytes: largest() };
+  return { errors, largest };
 }
 
 // Wait until a prefix was registered again, after the connection was lost and came back.

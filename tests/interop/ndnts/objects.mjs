@@ -3,9 +3,10 @@
 import { Name } from "@ndn/packet";
 import { retrieveMetadata, serveMetadata } from "@ndn/rdr";
 import { BufferChunkSource, discoverVersion, fetch, serveVersioned } from "@ndn/segmented-object";
-import { fromHex, toHex } from "@ndn/util";
+import { fromHex } from "@ndn/util";
 import { faceOf } from "./faces.mjs";
 import { signerOf, verifierOf } from "./signing.mjs";
+import { hex } from "./told.mjs";
 
 async function serve_object({ face: name, prefix, content, segment_bytes, version, key }) {
   const face = faceOf(name);
@@ -43,7 +44,7 @@ async function fetch_object({ face: name, object, discover, verify }) {
   }
   const fetching = fetch(versioned, { cOpts });
   const content = await fetching;
-  return { versioned: `${versioned}`, content: toHex(content), segments: fetching.count };
+  return { versioned: `${versioned}`, content: hex(content), segments: fetching.count };
 }
 
 export const verbs = { serve_object, fetch_object };

@@ -1,50 +1,45 @@
-// NDNts as the peer for SafeBags: `import` reads one from stdin and signs with its key; `export` makes one and prints it.
-// stdin and stdout are lines of base64; the passphrase comes on the first line of stdin.
-import { createInterface } from "node:readline/promises";
-import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+// NDNts as the peer for SafeBags. The passphrase is the first line of stdin, everything else is base64.
+//   import        reads a SafeBag from stdin, signs a Data with the key in it, prints the Data
+//   export KIND   makes a key and its certificate, prints them as a SafeBag
 
-Promise.withResolvers ??= () => {
-  let resolve, reject;
-  const promise = new Promise((yes, no) => { resolve = yes; reject = no; });
-  return { promise, resolve, reject };
-};
+import "./node20.mjs";
 
-// Packages stand in node_modules of the working directory, which is not where this file is while developing.
-const require = createRequire(pathToFileURL(`${process.cwd()}/package.json`));
-const load = (name) => import(pathToFileURL(require.resolve(name)));
-const { SafeBag } = await load("@ndn/ndnsec").catch(() => ({}));
-const keychain = await load("@ndn/keychain");
-const { Data, digestSigning } = await load("@ndn/packet");
-const { Decoder, Encoder } = await load("@ndn/tlv");
+import { generateKeyPairSync } from "node:crypto";
+import { text } from "node:stream/consumers";
 
-const lines = createInterface({ input: process.stdin });
-const input = [];
-for await (const line of lines) {
-  input.push(line);
-}
-const [passphrase, ...rest] = input;
-const print = (tlv) => console.log(Buffer.from(Encoder.encode(tlv)).toString("base64"));
-const Bag = SafeBag ?? keychain.SafeBag;
+const { Certificate, CryptoAlgorithmListFull, ECDSA, generateSigningKey, KeyChain, RSA } = await import("@ndn/keychain");
+const { SafeBag } = await import("@ndn/ndnsec");
+const { Data, Name } = await import("@ndn/packet");
+const { Decoder, Encoder } = await import("@ndn/tlv");
 
-if (process.argv[2] === "import") {
-  const wire = Buffer.from(rest.join(""), "base64");
-  const bag = Decoder.decode(wire, Bag);
-  const chain = keychain.KeyChain.createTemp();
-  await bag.saveKeyPair(passphrase, chain);
-  const name = bag.certificate.name;
-  await chain.insertCert(bag.certificate);
-  const signer = await chain.getSigner(name);
-  const data = new Data("/signed/by/ndnts", Uint8Array.of(0x48, 0x49));
+const [passphrase, ...rest] = (await text(process.stdin)).split("\n");
+const print = (packet) => console.log(Buffer.from(Encoder.encode(packet)).toString("base64"));
+
+async function importBag() {
+  const bag = Decoder.decode(Buffer.from(rest.join(""), "base64"), SafeBag);
+  const keys = KeyChain.createTemp(CryptoAlgorithmListFull);
+  await bag.saveKeyPair(passphrase, keys);
+  await keys.insertCert(bag.certificate);
+  const signer = await keys.getSigner(bag.certificate.name);
+  const data = new Data("/signed/by/ndnts", Uint8Array.of(72, 105));
   await signer.sign(data);
   print(data);
-} else {
-  const chain = keychain.KeyChain.createTemp();
-  const algo = { ecdsa: keychain.ECDSA, rsa: keychain.RSASSA_PKCS1_v1_5 ?? keychain.RSA, ed25519: keychain.Ed25519 }[process.argv[3]];
-  const name = new Data("/alice").name;
-  const [privateKey, publicKey] = await keychain.generateSigningKey(chain, name, algo);
-  const certificate = await keychain.Certificate.selfSign({ privateKey, publicKey });
-  await chain.insertCert(certificate);
-  const pair = await chain.getKeyPair(privateKey.name);
-  print(await Bag.create(certificate, await exportable(chain, privateKey.name), passphrase));
 }
+
+async function exportBag(kind) {
+  const [algorithm, type, options] = {
+    ecdsa: [ECDSA, "ec", { namedCurve: "P-256" }],
+    rsa: [RSA, "rsa", { modulusLength: 2048 }],
+  }[kind];
+  const pair = generateKeyPairSync(type, {
+    ...options,
+    privateKeyEncoding: { type: "pkcs8", format: "der" },
+    publicKeyEncoding: { type: "spki", format: "der" },
+  });
+  const importPkcs8 = [pair.privateKey, pair.publicKey];
+  const [privateKey, publicKey] = await generateSigningKey(new Name("/alice"), algorithm, { importPkcs8 });
+  const certificate = await Certificate.selfSign({ privateKey, publicKey });
+  print(await SafeBag.create(certificate, pair.privateKey, passphrase));
+}
+
+await (process.argv[2] === "import" ? importBag() : exportBag(process.argv[3]));

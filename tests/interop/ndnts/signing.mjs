@@ -6,9 +6,9 @@ import {
 } from "@ndn/keychain";
 import { Component, Data, Interest, ValidityPeriod } from "@ndn/packet";
 import { Decoder, Encoder } from "@ndn/tlv";
-import { fromHex, toHex } from "@ndn/util";
+import { fromHex } from "@ndn/util";
 import { faceOf } from "./faces.mjs";
-import { told } from "./told.mjs";
+import { hex, told } from "./told.mjs";
 
 const algorithms = { ecdsa: ECDSA, ed25519: Ed25519, rsa: RSA, hmac: HMAC };
 const keys = new Map();
@@ -26,7 +26,7 @@ function read(certificate) {
 }
 
 function write(certificate) {
-  return toHex(Encoder.encode(certificate.data));
+  return hex(Encoder.encode(certificate.data));
 }
 
 // Make a key; one with a certificate of its own, unless it is a shared secret.

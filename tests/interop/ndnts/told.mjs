@@ -1,14 +1,17 @@
-// What the tests are told about a Data.
+// What the tests are told: bytes in hex, and what there is to know about a Data.
 
-import { toHex } from "@ndn/util";
+export function hex(bytes) {
+  return Buffer.from(bytes).toString("hex");
+}
 
 export async function told(data) {
+  const { type, keyLocator } = data.sigInfo;
   return {
     name: `${data.name}`,
-    content: toHex(data.content),
-    digest: toHex(await data.computeImplicitDigest()),
+    content: hex(data.content),
+    digest: hex(await data.computeImplicitDigest()),
     freshness_ms: data.freshnessPeriod,
-    signature_type: data.sigInfo.type,
-    key: data.sigInfo.keyLocator?.name ? `${data.sigInfo.keyLocator.name}` : null,
+    signature_type: type,
+    key: keyLocator?.name ? `${keyLocator.name}` : null,
   };
 }

@@ -1,0 +1,1 @@
+"""The figures of the ground: codec, forwarder, tables, trust."""

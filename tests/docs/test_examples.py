@@ -1,0 +1,84 @@
+"""Documentation runs: the Python of a page as one program, its commands one after another in one home.
+
+A command that is meant to fail says so in a comment: `# status 1`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A home of its own, a passphrase file, and `roost` on PATH as the interpreter under test sees it."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    tool = tools / "roost"
+    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from roost.cli import main; raise SystemExit(main())" "$@"\n')
+    tool.chmod(0o755)
+    (tmp_path / "passphrase").write_text("correct horse battery staple\n")
+    kept = {name: value for name, value in os.environ.items() if name != "NDN_CLIENT_TRANSPORT"}
+    source = [str(ROOT / part) for part in kept.get("PYTHONPATH", "").split(":") if part]
+    return kept | {
+        "HOME": str(tmp_path),
+        "ROOST_HOME": str(tmp_path / "home"),
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "PYTHONPATH": ":".join(source),
+    }
+
+
+PROGRAMS = [page for page in PAGES if blocks(page, "python")]
+COMMANDS = [page for page in PAGES if blocks(page, "sh")]
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=[page.stem for page in PROGRAMS])
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    script = tmp_path / "example.py"
+    script.write_text("\n".join(blocks(page, "python")))
+    done = subprocess.run(
+        [sys.executable, script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip(), "an example shows something"
+
+
+@pytest.mark.parametrize("page", COMMANDS, ids=[page.stem for page in COMMANDS])
+def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        expected = int(command.partition("# status ")[2] or 0)
+        assert done.returncode == expected, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in target]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_readme_example_has_twenty_lines_at_most() -> None:
+    (example,) = blocks(ROOT / "README.md", "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 20

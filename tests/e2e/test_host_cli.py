@@ -1,0 +1,95 @@
+"""`roost node`, `serve`, `fetch` and `doctor` as processes: what they print, how they stop, how they fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+RUN = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())"]
+NODE = ["node", "--tcp", ":0", "--udp", ":0", "--ws", ":0"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key != "NDN_CLIENT_TRANSPORT"}
+    return kept | {"HOME": str(tmp_path), "ROOST_HOME": str(tmp_path / "roost")}
+
+
+def roost(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*RUN, *arguments], env=environment, capture_output=True, timeout=30, check=False)
+
+
+@contextmanager
+def background(environment: dict[str, str], *arguments: str, until: str) -> Iterator[list[str]]:
+    """Run a verb until the block ends; the lines it printed, up to the one that says it is ready."""
+    with subprocess.Popen([*RUN, *arguments], env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if line.startswith(until):
+                break
+        try:
+            yield lines
+        finally:
+            process.send_signal(signal.SIGTERM)
+            lines += [line.rstrip() for line in process.stdout]
+            assert process.wait(timeout=30) == 0
+
+
+def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: Path) -> None:
+    content = b"twenty-one degrees\n" * 5000
+    (tmp_path / "file").write_bytes(content)
+    with background(environment, *NODE, until="ready") as lines:
+        assert [line.split("://")[0] for line in lines[:-1]] == [
+            f"listening on {s}" for s in ("unix", "tcp4", "udp4", "ws")
+        ]
+        with background(environment, "serve", "/room/temperature", str(tmp_path / "file"), until="serving") as said:
+            assert "95000 bytes as /room/temperature over unix://" in said[0]
+            fetched = roost(environment, "fetch", "--segments", "--accept-any", "/room/temperature")
+            assert fetched.stdout == content
+            out = tmp_path / "out"
+            roost(environment, "fetch", "--segments", "--accept-any", "/room/temperature", "-o", str(out))
+            assert out.read_bytes() == content
+            one = roost(environment, "fetch", "--prefix", "--fresh", "--pretty", "--accept-any", "/room/temperature")
+            assert one.stdout.decode().startswith("name       /room/temperature/v=")
+            refused = roost(environment, "fetch", "--prefix", "/room/temperature")
+            assert refused.returncode == 1
+            assert b"run `roost init`" in refused.stderr
+            checked = roost(environment, "doctor")
+            assert checked.returncode == 0
+            assert b"node.sock    answers" in checked.stdout
+        second = roost(environment, *NODE)
+        assert second.returncode == 1
+        assert second.stderr.startswith(b"roost node: a node already listens on ")
+    assert lines[-1].startswith("stopped; ")
+    assert not (tmp_path / "roost" / "node.sock").exists()
+
+
+def test_a_node_without_keys_stays_on_this_machine(environment: dict[str, str]) -> None:
+    refused = roost(environment, "node", "--tcp", "0.0.0.0:0")
+    assert refused.returncode == 1
+    assert b"run `roost init` first" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["fetch", "no-slash"], b"a name starts with '/'"),
+        (["fetch", "/x", "--uri", "carrier-pigeon://x"], b"write unix:///path"),
+        (["fetch", "/x", "--accept-any"], b"/x was refused by a Nack from internal://app: no route"),
+        (["serve", "/x", "/does/not/exist"], b"cannot read /does/not/exist"),
+    ],
+)
+def test_errors_are_one_sentence(environment: dict[str, str], arguments: list[str], said: bytes) -> None:
+    failed = roost(environment, *arguments)
+    assert failed.returncode == 1
+    assert said in failed.stderr
+    assert failed.stderr.count(b"\n") == 1
