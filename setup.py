@@ -17,7 +17,9 @@ from setuptools import Extension, setup
 HOT = [
     "src/roost/forwarding/faces.py",
     "src/roost/forwarding/fib.py",
+    "src/roost/forwarding/counters.py",
     "src/roost/forwarding/forwarder.py",
+    "src/roost/forwarding/outbox.py",
     "src/roost/forwarding/pit.py",
     "src/roost/forwarding/store.py",
     "src/roost/forwarding/strategy.py",

@@ -100,9 +100,7 @@ class Fabric:
 
     def inject(self, node: int, face: int, packets: list[bytes]) -> None:
         for packet in packets:
-            if packet[:1] == b"\x05":
-                self.interests_in[node, face] += 1
-            elif packet[:1] == b"\x64" and decode_lp(packet).fragment[:1] == b"\x05":
+            if packet[:1] == b"\x05" or (packet[:1] == b"\x64" and decode_lp(packet).fragment[:1] == b"\x05"):
                 self.interests_in[node, face] += 1
         self.act(node, self.forwarders[node].receive(Arrived(face, packets), self.now))
 

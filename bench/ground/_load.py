@@ -117,7 +117,7 @@ def run(load: Load) -> tuple[int, float]:
         producer.send(b"\x00")  # a datagram relay learns the producer's address
     consumer = connect(load.consumer)
     for link in (consumer, producer):
-        link.setblocking(False)
+        link.settimeout(0)
     stream = load.consumer.startswith("unix")
     side = _StreamSide if stream else _DatagramSide
     result = side(load, templates, consumer, producer).run()
@@ -197,9 +197,9 @@ class _StreamSide(_Side):
     _rest = b""
 
     def ask(self, count: int) -> None:
-        self.consumer.setblocking(True)
+        self.consumer.settimeout(None)
         self.consumer.sendall(b"".join(self.interests(count)))
-        self.consumer.setblocking(False)
+        self.consumer.settimeout(0)
 
     def collect(self) -> int:
         self._partial += len(self.consumer.recv(1 << 20))
@@ -214,9 +214,9 @@ class _StreamSide(_Side):
         self._rest = chunk[whole:]
         head, tail = templates.data_head, templates.data_tail
         out = b"".join([head + chunk[low + at : low + at + 8] + tail for low in range(0, whole, size)])
-        self.producer.setblocking(True)
+        self.producer.settimeout(None)
         self.producer.sendall(out)
-        self.producer.setblocking(False)
+        self.producer.settimeout(0)
 
 
 class _DatagramSide(_Side):
@@ -248,5 +248,3 @@ class _DatagramSide(_Side):
 if __name__ == "__main__":
     exchanges, seconds = run(Load(**json.loads(sys.argv[1])))
     print(json.dumps({"exchanges": exchanges, "seconds": seconds}))
-
-

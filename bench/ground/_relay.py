@@ -1,4 +1,4 @@
-"""A socket relay that parses nothing: the limit for a forwarder written in Python. Run as `python -m bench.ground._relay`.
+"""A socket relay that parses nothing: the limit for a forwarder written in Python (`python -m bench.ground._relay`).
 
 `udp <port-a> <port-b>` copies datagrams between the peers that first spoke on two ports; `unix <path-a> <path-b>`
 copies bytes between one connection on each of two sockets. Both drain what is ready before they look again, as any
@@ -22,7 +22,7 @@ def relay_udp(port_a: int, port_b: int) -> None:
     sides = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
     for side, port in zip(sides, (port_a, port_b), strict=True):
         side.bind(("127.0.0.1", port))
-        side.setblocking(False)
+        side.settimeout(0)
         side.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         side.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
     peers: list[tuple[str, int] | None] = [None, None]

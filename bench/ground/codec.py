@@ -23,7 +23,11 @@ def run() -> Iterator[Figure]:
         if variant == "interpreted":
             environment["PYTHONPATH"] = str(SOURCE)
         output = subprocess.run(
-            [sys.executable, "-m", "bench.ground._codec"], env=environment, stdout=subprocess.PIPE, check=True, text=True
+            [sys.executable, "-m", "bench.ground._codec"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
         ).stdout
         measured = json.loads(output)
         if measured.pop("compiled") != (variant == "compiled"):

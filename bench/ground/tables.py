@@ -54,7 +54,6 @@ def run() -> Iterator[Figure]:
         label="fib",
     )
     yield Figure("tables.fib_lookup_100000", pair.ours, "ns", "the_same_with_10_prefixes", pair.peer)
-    del few, many
     yield Figure("tables.fib_entry", weight(_fib_entries), "bytes")
     yield Figure("tables.pit_entry", weight(_pit_entries), "bytes")
     yield Figure("tables.store_packet_100", weight(lambda: _store_packets(100)), "bytes")

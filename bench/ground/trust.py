@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 
-from bench.figure import Figure, alternate, rate
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
 
+from bench.figure import Figure, alternate, rate
 from roost.naming import Name
 from roost.naming.building import Company
 from roost.trust import Accepted, HmacKey, Identity, Verifier, building_schema, certify, generate, self_sign

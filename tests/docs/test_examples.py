@@ -29,7 +29,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
     tools = tmp_path / "bin"
     tools.mkdir()
     tool = tools / "roost"
-    tool.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from roost.cli import main; raise SystemExit(main())" "$@"\n')
+    tool.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c "from roost.cli import main; raise SystemExit(main())" "$@"\n'
+    )
     tool.chmod(0o755)
     (tmp_path / "passphrase").write_text("correct horse battery staple\n")
     kept = {name: value for name, value in os.environ.items() if name != "NDN_CLIENT_TRANSPORT"}

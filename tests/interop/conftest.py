@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-
 from tests.interop.processes import HERE, Node, Peer, running, start_ndnts, start_python_ndn
 
 TEST_S: Final = 60.0

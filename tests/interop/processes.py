@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
@@ -208,6 +208,12 @@ def running(process: Process) -> Iterator[Any]:
         yield process
     finally:
         process.stop()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that no event tells; the test's time limit is the limit."""
+    while not holds():
+        await asyncio.sleep(0.002)  # noqa: ASYNC110  there is no event
 
 
 _faces: Final = itertools.count(1)

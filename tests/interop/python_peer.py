@@ -60,7 +60,7 @@ async def disconnect(*, face: str) -> None:
 async def produce(*, face: str, prefix: str, content: str, freshness_ms: int = 1000) -> bool:
     """Answer every Interest under a registered prefix with the same content; says whether registration worked."""
     made = bytes.fromhex(content)
-    return await _serve(face, prefix, lambda name: [(name, made, MetaInfo(freshness_period=freshness_ms))])
+    return await _serve(face, prefix, lambda name: [(name, MetaInfo(freshness_period=freshness_ms), made)])
 
 
 async def serve_object(*, face: str, prefix: str, content: str, segment_bytes: int, version: int) -> bool:
@@ -70,18 +70,18 @@ async def serve_object(*, face: str, prefix: str, content: str, segment_bytes: i
     final = Component.from_segment(len(pieces) - 1)
     base = [*Name.from_str(prefix), Component.from_version(version)]
 
-    def answer(name: list[bytes]) -> list[tuple[list[bytes], bytes, MetaInfo]]:
+    def answer(name: list[bytes]) -> list[tuple[list[bytes], MetaInfo, bytes]]:
         last = name[-1]
         number = Component.to_number(last) if Component.get_type(last) == Component.TYPE_SEGMENT else 0
         if number >= len(pieces):
             return []
         meta = MetaInfo(freshness_period=1000, final_block_id=final)
-        return [([*base, Component.from_segment(number)], pieces[number], meta)]
+        return [([*base, Component.from_segment(number)], meta, pieces[number])]
 
     return await _serve(face, prefix, answer)
 
 
-async def _serve(face: str, prefix: str, answer: Callable[[list[bytes]], list[tuple[Any, bytes, MetaInfo]]]) -> bool:
+async def _serve(face: str, prefix: str, answer: Callable[[list[bytes]], list[tuple[Any, MetaInfo, bytes]]]) -> bool:
     held = faces[face]
     held.asked[prefix] = 0
 
@@ -159,8 +159,7 @@ async def fetch_object(*, face: str, object: str) -> dict[str, Any]:  # noqa: A0
 
 
 VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
-    verb.__name__: verb
-    for verb in (connect, disconnect, produce, serve_object, withdraw, asked, consume, fetch_object)
+    verb.__name__: verb for verb in (connect, disconnect, produce, serve_object, withdraw, asked, consume, fetch_object)
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.interop.processes import Node, Peer, opened
 
 NO_ROUTE = 150

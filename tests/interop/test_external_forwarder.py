@@ -8,10 +8,10 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.interop.processes import Peer, opened, until
 
 from roost.host import ACCEPT_ANY, connect, connect_sync
 from roost.wire import DigestSigner
-from tests.interop.processes import Peer, opened
 
 numbers = count(1)
 
@@ -109,15 +109,16 @@ def test_the_synchronous_face_goes_there_too(
 
 
 async def test_after_a_drop_our_client_comes_back_and_registers_again(ndnts: Peer, wanted: str) -> None:
-    async with contextlib.AsyncExitStack() as stack:
-        first = forwarder(ndnts, wanted)
-        uri = await stack.enter_async_context(first)
-        face = await stack.enter_async_context(connect(uri, verifier=ACCEPT_ANY, signer=DigestSigner()))
-        await stack.enter_async_context(face.serve("/still/here", lambda _: b"yes"))
-        await ndnts.ask("stop_listening", forwarder=f"forwarder{next(numbers) - 1}")
-        again = f"forwarder{next(numbers)}"
-        assert await ndnts.ask("listen", forwarder=again, uri=uri) == uri
-        await face.register("/still/here")
-        theirs = await opened(ndnts, uri)
-        got = await ndnts.ask("consume", face=theirs, interest="/still/here/1")
-        assert bytes.fromhex(got["content"]) == b"yes"
+    uri = await ndnts.ask("listen", forwarder="before", uri=wanted)
+    async with (
+        connect(uri, verifier=ACCEPT_ANY, signer=DigestSigner()) as face,
+        face.serve("/still/here", lambda _: b"yes") as serving,
+    ):
+        await ndnts.ask("stop_listening", forwarder="before")
+        await until(lambda: not face.is_up)
+        async with forwarder(ndnts, uri):
+            await serving.ready()
+            theirs = await opened(ndnts, uri)
+            got = await ndnts.ask("consume", face=theirs, interest="/still/here/1")
+            await ndnts.ask("disconnect", face=theirs)
+    assert bytes.fromhex(got["content"]) == b"yes"

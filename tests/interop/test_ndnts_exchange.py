@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 from roost.host import ACCEPT_ANY, connect
 from roost.naming import Name
 from roost.wire import Data, DigestSigner, Interest, make_data
-from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 NO_ROUTE = 150
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.interop.processes import Node, Peer, opened
 
 from roost.host import ACCEPT_ANY, connect
 from roost.wire import DigestSigner
-from tests.interop.processes import Node, Peer, opened
 
 MTU = 300
 CONTENT = bytes(range(250)) * 30

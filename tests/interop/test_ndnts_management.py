@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import pytest
+from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 from roost import __version__
 from roost.host import ACCEPT_ANY, connect
 from roost.naming import Name
-from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 OK, MALFORMED, NOT_FOUND, UNSUPPORTED, CONFLICT = 200, 400, 404, 406, 409
 NO_ROUTE = 150
@@ -28,7 +28,11 @@ async def test_routes_are_registered_listed_and_taken_back(node: Node, ndnts: Pe
     registered = await ndnts.ask("command", face=face, command="rib/register", name=prefix, origin=65, cost=12, flags=3)
     assert registered["code"] == OK
     own = registered["body"]["faceId"]
-    assert {key: registered["body"][key] for key in ("origin", "cost", "flags")} == {"origin": 65, "cost": 12, "flags": 3}
+    assert {key: registered["body"][key] for key in ("origin", "cost", "flags")} == {
+        "origin": 65,
+        "cost": 12,
+        "flags": 3,
+    }
     listed = by_name(await ndnts.ask("dataset", face=face, dataset="rib/list"))
     assert [(route["faceId"], route["cost"], route["flags"]) for route in listed[prefix]["route"]] == [(own, 12, 3)]
     taken = await ndnts.ask("command", face=face, command="rib/unregister", name=prefix, origin=65)
@@ -38,22 +42,23 @@ async def test_routes_are_registered_listed_and_taken_back(node: Node, ndnts: Pe
 
 async def test_a_route_may_be_given_to_another_face(node: Node, ndnts: Peer) -> None:
     operator, consumer = await opened(ndnts, node.uris["unix"]), await opened(ndnts, node.uris["tcp"])
-    async with connect(node.uris["unix"], verifier=ACCEPT_ANY) as face:
-        async with face.serve("/known", lambda _: b"1"):
-            (route,) = by_name(await ndnts.ask("dataset", face=operator, dataset="rib/list"))["/known"]["route"]
-            face.serve("/given", lambda _: b"2", register=False)
-            assert await ndnts.ask("consume", face=consumer, interest="/given/1") == {"nack": NO_ROUTE}
-            given = await ndnts.ask(
-                "command", face=operator, command="rib/register", name="/given", faceId=route["faceId"], origin=255
-            )
-            assert given["code"] == OK
-            assert (await ndnts.ask("consume", face=consumer, interest="/given/2"))["content"] == b"2".hex()
+    async with connect(node.uris["unix"], verifier=ACCEPT_ANY) as face, face.serve("/known", lambda _: b"1"):
+        (route,) = by_name(await ndnts.ask("dataset", face=operator, dataset="rib/list"))["/known"]["route"]
+        face.serve("/given", lambda _: b"2", register=False)
+        assert await ndnts.ask("consume", face=consumer, interest="/given/1") == {"nack": NO_ROUTE}
+        given = await ndnts.ask(
+            "command", face=operator, command="rib/register", name="/given", faceId=route["faceId"], origin=255
+        )
+        assert given["code"] == OK
+        assert (await ndnts.ask("consume", face=consumer, interest="/given/2"))["content"] == b"2".hex()
 
 
 async def test_faces_are_listed_and_found(node: Node, ndnts: Peer) -> None:
     for transport, scheme in (("unix", "fd"), ("tcp", "tcp4"), ("udp", "udp4"), ("ws", "wsclient")):
         face = await opened(ndnts, node.uris[transport])
-        own = (await ndnts.ask("command", face=face, command="rib/register", name=f"/who/{transport}"))["body"]["faceId"]
+        own = (await ndnts.ask("command", face=face, command="rib/register", name=f"/who/{transport}"))["body"][
+            "faceId"
+        ]
         listed = {entry["faceId"]: entry for entry in await ndnts.ask("dataset", face=face, dataset="faces/list")}
         assert listed[own]["uri"].startswith(f"{scheme}://")
         assert listed[own]["faceScope"] == 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 from roost.host import ACCEPT_ANY, FetchSettings, connect
 from roost.naming import Name
 from roost.wire import DigestSigner
 from roost.wire.rdr import decode_metadata, discovery_name
-from tests.interop.processes import TRANSPORTS, Node, Peer, opened
 
 CONTENT = bytes(number * 7 % 251 for number in range(200_000))
 SEGMENT_BYTES = 4000

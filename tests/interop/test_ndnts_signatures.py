@@ -6,6 +6,7 @@ import secrets
 import time
 
 import pytest
+from tests.interop.processes import Node, Peer, PeerFailed, opened
 
 from roost.errors import Untrusted
 from roost.host import ACCEPT_ANY, connect
@@ -15,7 +16,6 @@ from roost.trust import KINDS, HmacKey, Identity, KeyChain, Kind, Policy, Schema
 from roost.wire import Data, Interest, make_data
 from roost.wire.certificate import Certificate
 from roost.wire.signature import ED25519, HMAC_SHA256, SHA256_ECDSA, SHA256_RSA, Signer
-from tests.interop.processes import Node, Peer, PeerFailed, opened
 
 SCHEMA = Schema("""
 #KEY: "KEY"/_/_/_

@@ -7,11 +7,11 @@ the digest that everything here is signed with.
 from __future__ import annotations
 
 import pytest
+from tests.interop.processes import Node, Peer, opened
 
 from roost.host import ACCEPT_ANY, FetchSettings, connect
 from roost.naming import Name
 from roost.wire import Data, DigestSigner, Interest, make_data
-from tests.interop.processes import Node, Peer, opened
 
 NO_ROUTE = 150
 SPOKEN = ("unix", "tcp", "udp")

@@ -1,23 +1,92 @@
-"""Our node is killed and started again: clients stay up, come back by themselves, and serve again."""
+"""Our node is killed and started again: clients stay up, come back by themselves, and what they serve is served again.
+
+Not over UDP: there nobody notices that the other end has gone.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from roost.host import ACCEPT_ANY, Face, connect
-from roost.naming import Name
+from roost.host import ACCEPT_ANY, connect
 from roost.wire import DigestSigner
-from tests.interop.processes import Node, Peer, opened, running
+from tests.interop.processes import Node, Peer, opened, until
 
-CONNECTED = ("unix", "tcp", "ws")  # over UDP nobody notices that the other end is gone
+CONNECTED = ("unix", "tcp", "ws")
+
+
+class Mortal:
+    """A node that dies and comes back at the same addresses."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.node = Node(folder)
+
+    async def die(self) -> None:
+        await asyncio.to_thread(self.node.kill)
+
+    async def come_back(self) -> None:
+        self.node = await asyncio.to_thread(Node, self._folder, self.node.uris)
 
 
 @pytest.fixture
-def mortal(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Node]:
-    """A node of this test only; how it is killed and replaced is the test's business."""
-    assert tmp_path_factory
-    with running(Node(folder)) as node:
-        yield node
+def mortal(folder: Path) -> Iterator[Mortal]:
+    one = Mortal(folder)
+    yield one
+    one.node.stop()
+
+
+@pytest.mark.parametrize("transport", CONNECTED)
+async def test_our_client_registers_again_and_serves_again(mortal: Mortal, ndnts: Peer, transport: str) -> None:
+    uri = mortal.node.uris[transport]
+    async with (
+        connect(uri, verifier=ACCEPT_ANY, signer=DigestSigner()) as face,
+        face.serve("/survivor", lambda interest: interest.name.at(-1).value) as serving,
+        face.serve("/second", lambda _: b"second") as other,
+    ):
+        consumer = await opened(ndnts, uri)
+        assert (await ndnts.ask("consume", face=consumer, interest="/survivor/before"))["content"] == b"before".hex()
+        await ndnts.ask("disconnect", face=consumer)
+        await mortal.die()
+        await until(lambda: not face.is_up)
+        await mortal.come_back()
+        await serving.ready()
+        await other.ready()
+        consumer = await opened(ndnts, uri)
+        assert (await ndnts.ask("consume", face=consumer, interest="/survivor/after"))["content"] == b"after".hex()
+        assert (await ndnts.ask("consume", face=consumer, interest="/second/1"))["content"] == b"second".hex()
+        await ndnts.ask("disconnect", face=consumer)
+
+
+async def test_what_was_asked_while_the_node_was_gone_is_answered_when_it_is_back(mortal: Mortal) -> None:
+    uri = mortal.node.uris["unix"]
+    async with (
+        connect(uri, verifier=ACCEPT_ANY, signer=DigestSigner()) as face,
+        face.serve("/patient", lambda _: b"at last") as serving,
+        connect(mortal.node.uris["tcp"], verifier=ACCEPT_ANY) as consumer,
+    ):
+        await mortal.die()
+        await until(lambda: not face.is_up and not consumer.is_up)
+        early = asyncio.create_task(face.fetch("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True))
+        await mortal.come_back()
+        assert (await early).content
+        await serving.ready()
+        assert (await consumer.fetch("/patient/1")).content == b"at last"
+
+
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+async def test_ndnts_registers_again_with_the_new_node(mortal: Mortal, ndnts: Peer, transport: str) -> None:
+    uri = mortal.node.uris[transport]
+    producer = await opened(ndnts, uri)
+    prefix = f"/ndnts/survivor/{transport}"
+    await ndnts.ask("produce", face=producer, prefix=prefix, content="01")
+    registered = asyncio.create_task(ndnts.ask("registered", face=producer, prefix=prefix))
+    await mortal.die()
+    await mortal.come_back()
+    await registered
+    async with connect(uri, verifier=ACCEPT_ANY) as face:
+        assert (await face.fetch(f"{prefix}/1")).content == b"\x01"
+    await ndnts.ask("disconnect", face=producer)

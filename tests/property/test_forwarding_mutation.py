@@ -1,6 +1,6 @@
 """Mutated packets through parser, link and forwarder: nothing may escape, nothing may grow.
 
-CI runs a million of them against the compiled package; interpreted runs take a tenth. `ROOST_MUTATIONS` sets the number.
+CI runs a million of them against the compiled package, interpreted a tenth; `ROOST_MUTATIONS` sets the number.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import os
 import random
 
 import pytest
-
 from tests.fabric import Fabric
 
 RUNS = int(os.environ.get("ROOST_SIM_N", "200"))
@@ -55,7 +54,9 @@ def campaign(seed: int) -> None:
     fabric.run(clock_ms + 60_000)
     assert not fabric.rejected
     for (node, face, name, nonce), copies in fabric.copies.items():
-        assert copies <= 1, f"Interest {name!r} {nonce.hex()} left node {node} by face {face} {copies} times: a loop lives"
+        assert copies <= 1, (
+            f"Interest {name!r} {nonce.hex()} left node {node} by face {face} {copies} times: a loop lives"
+        )
     for forwarder in fabric.forwarders:
         assert len(forwarder.pit) == 0, "a pending Interest outlived its lifetime"
         assert forwarder.deadline() is None, "a timer is left"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from tests.fabric import START, Fabric
 
 from roost.forwarding.face import AD_HOC, INTERNAL_FACE, MULTI_ACCESS, Arrived, FaceSpec, Send
 from roost.forwarding.forwarder import Forwarder
@@ -14,7 +17,6 @@ from roost.naming.component import Component
 from roost.naming.conventions import segment
 from roost.wire import Data, DigestSigner, Interest, LpPacket, decode_lp, encode_data, encode_interest
 from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE
-from tests.fabric import START, Fabric
 
 SIGNER = DigestSigner()
 N = Name.parse
@@ -62,7 +64,7 @@ class _Zero:
         return 0.0
 
     def randint(self, a: int, b: int) -> int:
-        return a
+        return min(a, b)
 
 
 def data(name: str, *, freshness_ms: int = 0, content: bytes = b"x") -> bytes:
@@ -413,7 +415,7 @@ def test_a_queue_that_stays_long_marks_ever_more_often() -> None:
         if answer[0] == 100:
             marked.append(n)
         bench.after(1)
-    gaps = [high - low for low, high in zip(marked, marked[1:], strict=False)]
+    gaps = [high - low for low, high in pairwise(marked)]
     assert marked[0] == 100, "not before 100 ms above the threshold"
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < gaps[0]

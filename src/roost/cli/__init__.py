@@ -19,7 +19,9 @@ def verbs() -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; a `RoostError` is printed as one sentence, without a traceback."""
-    parser = argparse.ArgumentParser(prog="roost", description="Publish, process and subscribe over named, signed data.")
+    parser = argparse.ArgumentParser(
+        prog="roost", description="Publish, process and subscribe over named, signed data."
+    )
     parser.add_argument("--version", action="version", version=f"roost {__version__}")
     commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb in verbs():

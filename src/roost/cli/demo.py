@@ -106,7 +106,7 @@ async def _publish_and_fetch(publisher: Face, consumer: Face, stream: Name, coun
                 good = good and value.value == expected
                 key = data.signature.key_name
                 print(
-                    f"fetch    {name.at(-1)} = {value.value} {value.unit} {attempt}, verified, "
+                    f"fetch    {name.at(-1)} = {value.value!r} {value.unit} {attempt}, verified, "
                     f"{len(data.wire)} bytes, {took_us:.0f} µs, signed by {key.prefix(-4) if key else '?'}"
                 )
     return good

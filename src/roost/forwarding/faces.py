@@ -92,8 +92,11 @@ class Face:
     def busy_link(self) -> Link:
         """Return the link machine, making it if this is the first time."""
         if self.link is None:
-            self.link = Link(max(self.mtu, MIN_MTU) if self.mtu else MAX_PACKET_BYTES, reliable=self.reliable,
-                             multicast=self.multi_access)
+            self.link = Link(
+                max(self.mtu, MIN_MTU) if self.mtu else MAX_PACKET_BYTES,
+                reliable=self.reliable,
+                multicast=self.multi_access,
+            )
         return self.link
 
     def queue_reported(self, queued_bytes: int, now: int) -> None:

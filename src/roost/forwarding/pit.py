@@ -50,16 +50,24 @@ class PitEntry:
 
     __slots__ = ("bucket", "cuts", "expires", "flags", "ins", "interval_ns", "last_sent", "outs", "value")
 
-    def __init__(self, value: bytes, cuts: list[int], flags: int) -> None:
+    def __init__(self, value: bytes, cuts: list[int], flags: int, first: InRecord) -> None:
         self.value: Final = value
         self.cuts: Final = cuts
         self.flags: Final = flags
-        self.ins: list[InRecord] = []
+        self.ins: list[InRecord] = [first]
         self.outs: list[OutRecord] = []
         self.expires = 0
         self.bucket = 0
         self.interval_ns = 0  # the strategy's retransmission suppression; 0 until it is first needed
         self.last_sent = 0
+
+    def waits(self, record: InRecord) -> None:
+        """Add a downstream, or replace what is known of it."""
+        for index, known in enumerate(self.ins):
+            if known.face == record.face:
+                self.ins[index] = record
+                return
+        self.ins.append(record)
 
     def in_record(self, face: int) -> InRecord | None:
         """Return the in-record of a face."""
@@ -95,11 +103,11 @@ class Pit:
         """Return the entry of an Interest."""
         return self._tables[flags_of(interest)].get(interest.name.value)
 
-    def insert(self, interest: Interest) -> PitEntry:
+    def insert(self, interest: Interest, first: InRecord) -> PitEntry:
         """Make a new entry; the caller has checked that there is none and that the table has room."""
         flags = flags_of(interest)
         name = interest.name
-        entry = PitEntry(name.value, name.cuts, flags)
+        entry = PitEntry(name.value, name.cuts, flags, first)
         self._tables[flags][name.value] = entry
         if has_digest(name.value, name.cuts):
             self._digests += 1

@@ -78,7 +78,7 @@ class ContentStore:
         if cached is None or (interest.must_be_fresh and cached[1] <= now):
             cached = None
             if interest.can_be_prefix:
-                value = self._first_under(value, interest.must_be_fresh, now)
+                value = self._first_under(value, now if interest.must_be_fresh else -1)
                 cached = self._cached.get(value)
             elif has_digest(value, interest.name.cuts):
                 digest = value[-32:]
@@ -115,7 +115,7 @@ class ContentStore:
             self._tidy()
         return gone
 
-    def _first_under(self, prefix: bytes, must_be_fresh: bool, now: int) -> bytes:
+    def _first_under(self, prefix: bytes, fresh_after: int) -> bytes:
         """Return the first name under a prefix whose Data will do, or nothing (no Data has an empty name here)."""
         self._catch_up()
         index = self._index
@@ -123,7 +123,7 @@ class ContentStore:
         last = min(len(index), position + _MAX_STEPS)
         while position < last and index[position].startswith(prefix):
             cached = self._cached.get(index[position])
-            if cached is not None and (not must_be_fresh or cached[1] > now):
+            if cached is not None and cached[1] > fresh_after:
                 return index[position]
             position += 1
         return b""

@@ -24,14 +24,40 @@ MAX_CHOICES: Final = 10_000
 _MS: Final = 1_000_000
 
 
+class Onward:
+    """An Interest on its way through: where it belongs, where it came from, what to send on."""
+
+    __slots__ = ("entry", "hops_spent", "ingress", "lifetime_ns", "mark", "nonce", "now", "wire")
+
+    def __init__(
+        self,
+        entry: PitEntry,
+        ingress: Face,
+        wire: bytes,
+        nonce: bytes,
+        lifetime_ns: int,
+        hops_spent: bool,  # noqa: FBT001  keywords cost time on the fast path
+        mark: int,
+        now: int,
+    ) -> None:
+        self.entry: Final = entry
+        self.ingress: Final = ingress
+        self.wire: Final = wire
+        self.nonce: Final = nonce
+        self.lifetime_ns: Final = lifetime_ns
+        self.hops_spent: Final = hops_spent
+        self.mark: Final = mark
+        self.now: Final = now
+
+
 class Plane:
     """What a strategy may ask of the forwarder."""
 
-    def eligible(self, entry: PitEntry, ingress: Face, hop: int) -> bool:
-        """Whether an Interest may go to a next hop: it exists, is not where it came from, and scope allows it."""
+    def eligible(self, onward: Onward, hop: int) -> bool:
+        """Whether an Interest may go to a next hop."""
         raise NotImplementedError
 
-    def send_interest(self, entry: PitEntry, hop: int, wire: bytes, nonce: bytes, now: int) -> OutRecord:
+    def send_interest(self, onward: Onward, hop: int) -> OutRecord:
         """Send an Interest upstream and record it."""
         raise NotImplementedError
 
@@ -50,9 +76,7 @@ class Strategy:
         self.max_ns: Final = max_ns
         self.suppressed = 0
 
-    def after_interest(
-        self, plane: Plane, entry: PitEntry, ingress: Face, hops: list[tuple[int, int]], wire: bytes, nonce: bytes, now: int
-    ) -> None:
+    def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Decide about an Interest that the content store could not answer."""
         raise NotImplementedError
 
@@ -66,9 +90,7 @@ class Strategy:
         elif len(waiting) == 1 and waiting[0].face != record.face and entry.in_record(waiting[0].face) is not None:
             plane.send_nack(entry, waiting[0].face, reason, now)
 
-    def after_new_hop(
-        self, plane: Plane, entry: PitEntry, ingress: Face, hop: int, wire: bytes, nonce: bytes, now: int
-    ) -> None:
+    def after_new_hop(self, plane: Plane, onward: Onward, hop: int) -> None:
         """Use a next hop that appeared while the Interest was pending."""
 
     def grown(self, interval_ns: int) -> int:
@@ -79,31 +101,25 @@ class Strategy:
 class BestRoute(Strategy):
     """The cheapest next hop; a retransmission tries the next one."""
 
-    def after_interest(
-        self, plane: Plane, entry: PitEntry, ingress: Face, hops: list[tuple[int, int]], wire: bytes, nonce: bytes, now: int
-    ) -> None:
-        """Send a new Interest to the cheapest hop, a retransmission (unless too soon) to an unused or the oldest one."""
-        pending = False
-        for record in entry.outs:
-            if record.nack < 0 and record.expires > now:
-                pending = True
-                break
-        if not pending:
+    def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
+        """Send a new Interest to the cheapest hop; a retransmission, unless too soon, to an unused or the oldest."""
+        entry = onward.entry
+        if not _pending(entry, onward.now):
             for hop, _ in hops:
-                if plane.eligible(entry, ingress, hop):
-                    plane.send_interest(entry, hop, wire, nonce, now)
+                if plane.eligible(onward, hop):
+                    plane.send_interest(onward, hop)
                     return
-            plane.send_nack(entry, ingress.id, NO_ROUTE, now)
+            plane.send_nack(entry, onward.ingress.id, NO_ROUTE, onward.now)
             return
         interval_ns = entry.interval_ns or self.initial_ns
-        if now - entry.last_sent < interval_ns:
+        if onward.now - entry.last_sent < interval_ns:
             self.suppressed += 1
             return
         entry.interval_ns = self.grown(interval_ns)
         oldest = -1
         oldest_sent = 0
         for hop, _ in hops:
-            if plane.eligible(entry, ingress, hop):
+            if plane.eligible(onward, hop):
                 out = entry.out_record(hop)
                 if out is None:
                     oldest = hop
@@ -112,32 +128,28 @@ class BestRoute(Strategy):
                     oldest = hop
                     oldest_sent = out.sent
         if oldest >= 0:
-            plane.send_interest(entry, oldest, wire, nonce, now)
+            plane.send_interest(onward, oldest)
 
 
 class Multicast(Strategy):
     """Every next hop, each with its own suppression; says nothing when there is none."""
 
-    def after_interest(
-        self, plane: Plane, entry: PitEntry, ingress: Face, hops: list[tuple[int, int]], wire: bytes, nonce: bytes, now: int
-    ) -> None:
+    def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Send to all eligible hops that were not asked just now."""
         for hop, _ in hops:
-            if plane.eligible(entry, ingress, hop):
-                self.after_new_hop(plane, entry, ingress, hop, wire, nonce, now)
+            if plane.eligible(onward, hop):
+                self.after_new_hop(plane, onward, hop)
 
-    def after_new_hop(
-        self, plane: Plane, entry: PitEntry, ingress: Face, hop: int, wire: bytes, nonce: bytes, now: int
-    ) -> None:
+    def after_new_hop(self, plane: Plane, onward: Onward, hop: int) -> None:
         """Send to one hop, unless it was asked just now."""
-        record = entry.out_record(hop)
+        record = onward.entry.out_record(hop)
         if record is None:
-            plane.send_interest(entry, hop, wire, nonce, now).interval_ns = self.initial_ns
-        elif now - record.sent < record.interval_ns:
+            plane.send_interest(onward, hop).interval_ns = self.initial_ns
+        elif onward.now - record.sent < record.interval_ns:
             self.suppressed += 1
         else:
             record.interval_ns = self.grown(record.interval_ns)
-            plane.send_interest(entry, hop, wire, nonce, now)
+            plane.send_interest(onward, hop)
 
 
 class Strategies:
@@ -187,7 +199,7 @@ class Strategies:
         if first not in self._simple:
             if len(self._simple) >= MAX_CHOICES:
                 self._simple.clear()
-            deeper = any([len(prefix) > 1 and prefix.value.startswith(first) for prefix, _ in self._table.items()])
+            deeper = any(len(prefix) > 1 and prefix.value.startswith(first) for prefix, _ in self._table.items())
             self._simple[first] = None if deeper else self._table.lookup(first, cuts[:2]) or self.default
         return self._table.lookup(value, cuts) or self.default
 
@@ -233,6 +245,14 @@ def _parameters(rest: Name) -> tuple[int, float, int]:
     if not (0 < initial <= maximum <= 60_000 and 1 <= multiplier <= 100):
         raise Refused("suppression needs 0 < initial <= max <= 60000 ms and 1 <= multiplier <= 100", 409)
     return int(initial * _MS), multiplier, int(maximum * _MS)
+
+
+def _pending(entry: PitEntry, now: int) -> bool:
+    """Whether somebody was asked who may still answer."""
+    for record in entry.outs:  # noqa: SIM110  a generator costs more, compiled and not
+        if record.nack < 0 and record.expires > now:
+            return True
+    return False
 
 
 def _least_severe(reasons: list[int]) -> int:
