@@ -1,5 +1,7 @@
 """The load generator: a consumer and a producer in one process, with packets made ahead so that it costs little itself.
 
+The consumer looks at every answer: an exchange counts when the Data has a name that was asked and not answered yet.
+
 Run as `python -m bench.ground._load` with a JSON object on the command line (see `Load`); prints one JSON line:
 exchanges and seconds. Names differ only in an 8-byte counter at a fixed place, so the producer answers by a splice.
 """
@@ -113,7 +115,7 @@ def run(load: Load) -> tuple[int, float]:
     face = 0
     if load.register:
         face = register(producer, load.control)
-    else:
+    elif load.producer.startswith("udp"):
         producer.send(b"\x00")  # a datagram relay learns the producer's address
     consumer = connect(load.consumer)
     for link in (consumer, producer):
@@ -132,16 +134,23 @@ class _Side:
         self.base = time.time_ns() & 0xFFFFFFFF_FFFF0000  # names of an earlier run are in the cache
         self.consumer, self.producer = consumer, producer
         self.next = 0
+        self.pending: set[bytes] = set()
 
     def interests(self, count: int) -> list[bytes]:
         """Make the next Interests."""
-        templates, first, distinct = self.templates, self.next, self.load.distinct
+        first, distinct, base, pack = self.next, self.load.distinct, self.base, COUNTER.pack
         self.next += count
-        head, middle, pack = templates.interest_head, templates.interest_middle, COUNTER.pack
-        return [
-            head + pack(self.base + (n % distinct if distinct else n)) + middle + pack(n)[4:]
-            for n in range(first, first + count)
-        ]
+        head, middle = self.templates.interest_head, self.templates.interest_middle
+        numbers = range(first, first + count)
+        names = [pack(base + (n % distinct if distinct else n)) for n in numbers]
+        self.pending.update(names)
+        return [head + name + middle + pack(n)[4:] for name, n in zip(names, numbers, strict=True)]
+
+    def answered(self, names: list[bytes]) -> int:
+        """Count the exchanges that these answers complete."""
+        before = len(self.pending)
+        self.pending.difference_update(names)
+        return before - len(self.pending)
 
     def run(self) -> tuple[int, float]:
         poll = select.epoll()
@@ -157,6 +166,7 @@ class _Side:
         while (now := time.perf_counter()) < end:
             events = poll.poll(1.0)
             if not events:  # datagrams were lost: keep the window full
+                self.pending.clear()
                 self.ask(self.load.in_flight)
             for descriptor, _ in events:
                 if descriptor == consumer:
@@ -193,7 +203,7 @@ class _Side:
 
 
 class _StreamSide(_Side):
-    _partial = 0
+    _partial = b""
     _rest = b""
 
     def ask(self, count: int) -> None:
@@ -202,9 +212,11 @@ class _StreamSide(_Side):
         self.consumer.settimeout(0)
 
     def collect(self) -> int:
-        self._partial += len(self.consumer.recv(1 << 20))
-        whole, self._partial = divmod(self._partial, self.templates.data_size)
-        return whole
+        size, at = self.templates.data_size, self.templates.data_at
+        chunk = self._partial + self.consumer.recv(1 << 20)
+        whole = len(chunk) - len(chunk) % size
+        self._partial = chunk[whole:]
+        return self.answered([chunk[low : low + 8] for low in range(at, whole, size)])
 
     def answer(self) -> None:
         templates = self.templates
@@ -227,13 +239,12 @@ class _DatagramSide(_Side):
                 send(interest)
 
     def collect(self) -> int:
-        count = 0
-        receive = self.consumer.recv
+        at, receive = self.templates.data_at, self.consumer.recv
+        names: list[bytes] = []
         with contextlib.suppress(BlockingIOError):
             while True:
-                receive(9000)
-                count += 1
-        return count
+                names.append(receive(9000)[at : at + 8])
+        return self.answered(names)
 
     def answer(self) -> None:
         templates = self.templates

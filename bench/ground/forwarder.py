@@ -23,7 +23,7 @@ SECONDS = 0.5
 ROUNDS = 5
 WINDOWS = (1, 32, 256)
 PAYLOADS = (100, 1350)
-CACHED_NAMES = 200
+CACHED_NAMES = 1000
 
 
 def run() -> Iterator[Figure]:

@@ -212,8 +212,8 @@ def running(process: Process) -> Iterator[Any]:
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait for something that no event tells; the test's time limit is the limit."""
-    while not holds():
-        await asyncio.sleep(0.002)  # noqa: ASYNC110  there is no event
+    while not holds():  # noqa: ASYNC110  there is no event
+        await asyncio.sleep(0.002)
 
 
 _faces: Final = itertools.count(1)

@@ -18,7 +18,7 @@ from ndn import app as app1
 from ndn import appv2 as app2
 from ndn.app_support.segment_fetcher import segment_fetcher
 from ndn.client_conf import default_face
-from ndn.encoding import Component, MetaInfo, Name, make_data
+from ndn.encoding import Component, MetaInfo, Name, SignaturePtrs, make_data
 from ndn.security import DigestSha256Signer, KeychainDigest
 from ndn.types import InterestNack, InterestTimeout
 
@@ -147,7 +147,7 @@ async def consume(
     }
 
 
-async def _check_digest(name: Any, signature: Any, _context: object) -> app2.ValidResult:
+async def _check_digest(name: list[bytes], signature: SignaturePtrs, _context: object) -> app2.ValidResult:
     valid = await app1.sha256_digest_checker(name, signature)
     return app2.ValidResult.PASS if valid else app2.ValidResult.FAIL
 

@@ -1,4 +1,4 @@
-"""Our client with a forwarder that is not ours (NDNts behind a socket), found as every NDN program finds its forwarder."""
+"""Our client with a forwarder that is not ours, NDNts behind a socket, found as every NDN program finds its own."""
 
 from __future__ import annotations
 

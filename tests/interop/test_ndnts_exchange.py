@@ -93,3 +93,13 @@ async def test_what_ndnts_does_not_answer_times_out_and_is_not_nacked(node: Node
         consumer = await opened(ndnts, node.uris["udp"])
         got = await ndnts.ask("consume", face=consumer, interest="/silent/1", lifetime_ms=200)
     assert got == {"timed_out": True}
+
+
+async def test_an_interest_goes_as_far_as_its_hop_limit(node: Node, ndnts: Peer) -> None:
+    producer, consumer = await opened(ndnts, node.uris["unix"]), await opened(ndnts, node.uris["ws"])
+    await ndnts.ask("produce", face=producer, prefix="/hops", content="01")
+    got = await ndnts.ask("consume", face=consumer, interest="/hops/1", hop_limit=1)
+    assert got["content"] == "01"
+    assert await ndnts.ask("consume", face=consumer, interest="/hops/2", hop_limit=0, lifetime_ms=200) == {
+        "timed_out": True
+    }

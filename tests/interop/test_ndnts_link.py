@@ -49,7 +49,7 @@ async def test_an_object_goes_in_fragments_both_ways(node: Node, ndnts: Peer) ->
     await ndnts.ask("serve_object", face=producer, prefix="/both", content=content.hex(), segment_bytes=4000, version=1)
     got = await ndnts.ask("fetch_object", face=consumer, object="/both", discover="rdr")
     assert bytes.fromhex(got["content"]) == content
-    for face in (producer, consumer):
-        told = await ndnts.ask("link", face=face)
-        assert told["errors"] == []
-    assert told["largest"]["received"] <= MTU
+    sent, received = await ndnts.ask("link", face=producer), await ndnts.ask("link", face=consumer)
+    assert sent["errors"] == received["errors"] == []
+    assert sent["largest"]["sent"] <= MTU
+    assert received["largest"]["received"] <= MTU

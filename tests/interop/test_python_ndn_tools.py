@@ -1,4 +1,4 @@
-"""The command line tools of python-ndn against our node: `pynfdc`, which manages it, and `pyndntools`, which uses it."""
+"""The command line tools of python-ndn: `pynfdc`, which manages our node, and `pyndntools`, which uses it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from roost.errors import BadConfig
 from roost.host import locate as locating
-from roost.host.address import Address, canonical, is_loopback, parse_listen, parse_uri
+from roost.host.address import Address, canonical, describe_datagram, is_loopback, parse_listen, parse_uri
 from roost.host.locate import locate
 
 
@@ -100,6 +100,20 @@ def test_the_forwarder_is_found_in_the_documented_order(bare: Path, monkeypatch:
     monkeypatch.setenv("NDN_CLIENT_TRANSPORT", "udp4://10.0.0.3:6363")
     assert str(locate()[0]) == "udp4://10.0.0.3:6363"
     assert str(locate("ws://10.0.0.4:9696")[0]) == "ws://10.0.0.4:9696"
+
+
+@pytest.mark.parametrize(
+    ("remote", "local"),
+    [
+        (("127.0.0.1", 40000), True),
+        (("::1", 40000, 0, 0), True),
+        (("::ffff:127.0.0.1", 40000, 0, 0), True),
+        (("10.0.0.1", 40000), False),
+        (("fe80::1", 40000, 0, 2), False),
+    ],
+)
+def test_a_udp_peer_on_this_machine_has_local_scope(remote: tuple[object, ...], local: bool) -> None:
+    assert describe_datagram(remote, ("0.0.0.0", 6363)).local is local
 
 
 def test_only_the_first_client_conf_is_read(bare: Path) -> None:

@@ -107,7 +107,11 @@ def describe_stream(sock: socket.socket, persistency: int = ON_DEMAND) -> FaceSp
 
 
 def describe_datagram(remote: object, local: object, persistency: int = PERSISTENT) -> FaceSpec:
-    """Describe a UDP peer; datagrams can be forged, so its scope is never local."""
+    """Describe a UDP peer; one on this machine has local scope, so that applications can register over loopback.
+
+    NFD never gives UDP local scope. The system drops datagrams from outside that claim a loopback address.
+    """
+    near = isinstance(remote, tuple) and is_loopback(str(remote[0]))
     return FaceSpec(
-        canonical("udp", remote), canonical("udp", local), local=False, persistency=persistency, mtu=DATAGRAM_MTU
+        canonical("udp", remote), canonical("udp", local), local=near, persistency=persistency, mtu=DATAGRAM_MTU
     )

@@ -115,9 +115,4 @@ function link({ face: name }) {
   return { errors, largest };
 }
 
-// Wait until a prefix was registered again, after the connection was lost and came back.
-async function registered({ face: name, prefix }) {
-  await faceOf(name).outcomes.of("advertise", prefix).promise;
-}
-
-export const verbs = { connect, disconnect, link, registered };
+export const verbs = { connect, disconnect, link };
