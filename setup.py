@@ -21,6 +21,7 @@ HOT = [
     "src/roost/forwarding/forwarder.py",
     "src/roost/forwarding/outbox.py",
     "src/roost/forwarding/pit.py",
+    "src/roost/forwarding/routes.py",
     "src/roost/forwarding/store.py",
     "src/roost/forwarding/strategy.py",
     "src/roost/host/framing.py",

@@ -32,6 +32,11 @@ class PrefixTable(Generic[Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def depth(self) -> int:
+        """Components of the longest prefix."""
+        return self._depths[0] if self._depths else 0
+
     def get(self, prefix: Name) -> Entry | None:
         """Return the entry of exactly this prefix."""
         return self._entries.get(prefix.value)
@@ -85,6 +90,7 @@ class Fib:
 
     def __init__(self, limit: int = MAX_PREFIXES) -> None:
         self._table: PrefixTable[list[tuple[int, int]]] = PrefixTable(limit)
+        self.version = 0  # counts changes
         self._shared: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
         self.added: list[
             tuple[Name, int]
@@ -93,8 +99,14 @@ class Fib:
     def __len__(self) -> int:
         return len(self._table)
 
+    @property
+    def depth(self) -> int:
+        """Components of the longest prefix."""
+        return self._table.depth
+
     def set(self, prefix: Name, next_hops: list[tuple[int, int]], now: int) -> None:  # noqa: ARG002  agreed shape
         """Replace the next hops of a prefix; an empty list removes it."""
+        self.version += 1
         old = self._table.get(prefix)
         if not next_hops:
             self._table.remove(prefix)

@@ -24,6 +24,7 @@ from roost.forwarding.faces import Face
 from roost.forwarding.fib import Fib
 from roost.forwarding.outbox import Outbox
 from roost.forwarding.pit import DEAD_NONCE_NS, DeadNonces, InRecord, OutRecord, Pit, PitEntry
+from roost.forwarding.routes import Routes
 from roost.forwarding.settings import ForwarderSettings
 from roost.forwarding.store import ContentStore
 from roost.forwarding.strategy import Onward, Plane, Strategies
@@ -52,6 +53,7 @@ class Forwarder(Plane):
         self.pit = Pit(settings.pit_limit)
         self.store = ContentStore(settings.store_packets, settings.store_bytes)
         self.strategies = Strategies()
+        self.routes = Routes(self.fib, self.strategies)
         self.dead_nonces = DeadNonces(settings.dead_nonce_limit)
         self.counters = Counters()
         self.dropped: dict[str, int] = {}
@@ -189,7 +191,7 @@ class Forwarder(Plane):
     def _on_interest(self, face: Face, interest: Interest, lp: LpPacket, now: int) -> None:
         face.in_interests += 1
         self.counters.in_interests += 1
-        value = interest.name.value
+        value = interest.value
         if interest.hop_limit == 0:
             self._drop("hop limit")
             return
@@ -221,33 +223,44 @@ class Forwarder(Plane):
         else:
             entry.waits(InRecord(face.id, nonce, expires, lp.pit_token, interest.wire))
             self.pit.arm(entry, max(entry.expires, expires))
-        wire, hops = self._route(interest, nonce)
+        route = self.routes.lookup(value, entry.cuts)
+        hops = route.hops
+        wire = interest.wire
+        if interest.hop_limit > 0 or not interest.nonce or interest.has_hint:
+            wire = self._rewritten(interest, nonce)
+            if interest.has_hint:
+                hops = self._hinted(interest, hops)
         onward = Onward(entry, face, wire, nonce, lifetime_ns, interest.hop_limit == 1, lp.congestion_mark, now)
         if lp.next_hop_face < 0:
-            self.strategies.lookup(value, entry.cuts).after_interest(self, onward, hops)
+            route.strategy.after_interest(self, onward, hops)
         elif self.eligible(onward, lp.next_hop_face):
             self.send_interest(onward, lp.next_hop_face)
         else:
             self.send_nack(entry, face.id, NO_ROUTE, now)
 
-    def _route(self, interest: Interest, nonce: bytes) -> tuple[bytes, list[tuple[int, int]]]:
-        """Return the wire to send on and the next hops: those of the name, or of the first hint that has any."""
+    def _rewritten(self, interest: Interest, nonce: bytes) -> bytes:
+        """Return the wire to send on: one hop less, with a Nonce, and without the hint in its own region."""
         wire = interest.wire
         if interest.hop_limit > 0:
             wire = interest.with_hop_limit(interest.hop_limit - 1)
         if not interest.nonce:
             wire = _again(interest, wire).with_nonce(nonce)
-        name = interest.name
-        if interest.has_hint:
-            hints = interest.hints
-            if any(region.starts_with(hint) for region in self._regions for hint in hints):
-                return _again(interest, wire).without_hint(), self.fib.lookup(name.value, name.cuts) or []
-            for hint in hints:
-                hops = self.fib.lookup(hint.value, hint.cuts)
-                if hops:
-                    return wire, hops
-            return wire, []
-        return wire, self.fib.lookup(name.value, name.cuts) or []
+        if interest.has_hint and self._at_home(interest.hints):
+            wire = _again(interest, wire).without_hint()
+        return wire
+
+    def _hinted(self, interest: Interest, hops: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the next hops of the first hint that has any; in the hint's own region, those of the name."""
+        if self._at_home(interest.hints):
+            return hops
+        for hint in interest.hints:
+            found = self.fib.lookup(hint.value, hint.cuts)
+            if found:
+                return found
+        return []
+
+    def _at_home(self, hints: list[Name]) -> bool:
+        return any(region.starts_with(hint) for region in self._regions for hint in hints)
 
     def _on_loop(self, face: Face, interest: Interest, token: bytes, now: int) -> None:
         self._drop("loop")
@@ -307,7 +320,7 @@ class Forwarder(Plane):
                     continue
                 record = entry.ins[-1]
                 interest = decode_interest(record.wire)
-                wire, _ = self._route(interest, record.nonce)
+                wire = self._rewritten(interest, record.nonce)
                 left_ns = max(record.expires - now, 0)
                 onward = Onward(entry, ingress, wire, record.nonce, left_ns, interest.hop_limit == 1, 0, now)
                 if not interest.has_hint and self.eligible(onward, hop):
@@ -318,7 +331,7 @@ class Forwarder(Plane):
     def _on_data(self, face: Face, data: Data, lp: LpPacket, now: int) -> None:
         face.in_data += 1
         self.counters.in_data += 1
-        if not face.local and data.name.value.startswith(LOCALHOST):
+        if not face.local and data.value.startswith(LOCALHOST):
             self._drop("scope")
             return
         entries = self.pit.matching(data)

@@ -1,7 +1,8 @@
 """The pending Interest table, its timers and the dead nonce list [nfd-management §7].
 
 An entry is keyed by name, CanBePrefix and MustBeFresh: one dictionary for each of the four combinations, keyed by the
-bytes of the name. Timers are buckets of 10 ms, so that starting and stopping one costs a dictionary operation.
+bytes of the name. Timers are buckets of 10 ms: starting one is an append, stopping one a decrement, and a bucket that
+holds mostly stopped ones is swept.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from roost.wire.interest import Interest
 BUCKET_NS: Final = 10_000_000
 INITIAL_SUPPRESSION_NS: Final = 10_000_000
 DEAD_NONCE_NS: Final = 6_000_000_000
+_FEW: Final = 64
 
 
 class InRecord:
@@ -45,6 +47,17 @@ class OutRecord:
         self.interval_ns = INITIAL_SUPPRESSION_NS
 
 
+class Bucket:
+    """Entries that expire within the same 10 ms; those that left it early stay listed until it is swept."""
+
+    __slots__ = ("entries", "live", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number: Final = number
+        self.live = 0
+        self.entries: list[PitEntry] = []
+
+
 class PitEntry:
     """One pending name with its selectors, downstreams and upstreams."""
 
@@ -57,7 +70,7 @@ class PitEntry:
         self.ins: list[InRecord] = [first]
         self.outs: list[OutRecord] = []
         self.expires = 0
-        self.bucket = 0
+        self.bucket: Bucket | None = None
         self.interval_ns = 0  # the strategy's retransmission suppression; 0 until it is first needed
         self.last_sent = 0
 
@@ -92,7 +105,7 @@ class Pit:
         self.refused = 0
         self._tables: list[dict[bytes, PitEntry]] = [{}, {}, {}, {}]
         self._digests = 0  # entries whose name ends in an implicit digest
-        self._buckets: dict[int, dict[PitEntry, None]] = {}
+        self._buckets: dict[int, Bucket] = {}
         self._order: list[int] = []
 
     def __len__(self) -> int:
@@ -101,33 +114,35 @@ class Pit:
 
     def find(self, interest: Interest) -> PitEntry | None:
         """Return the entry of an Interest."""
-        return self._tables[flags_of(interest)].get(interest.name.value)
+        return self._tables[flags_of(interest)].get(interest.value)
 
     def insert(self, interest: Interest, first: InRecord) -> PitEntry:
         """Make a new entry; the caller has checked that there is none and that the table has room."""
         flags = flags_of(interest)
-        name = interest.name
-        entry = PitEntry(name.value, name.cuts, flags, first)
-        self._tables[flags][name.value] = entry
-        if has_digest(name.value, name.cuts):
+        value = interest.value
+        entry = PitEntry(value, interest.cuts, flags, first)
+        self._tables[flags][value] = entry
+        if has_digest(value, interest.cuts):
             self._digests += 1
         return entry
 
     def arm(self, entry: PitEntry, expires: int) -> None:
         """Set when the entry expires."""
         entry.expires = expires
-        bucket = expires // BUCKET_NS + 1
-        if bucket == entry.bucket:
-            return
-        if entry.bucket:
-            self._disarm(entry)
+        number = expires // BUCKET_NS + 1
+        bucket = entry.bucket
+        if bucket is not None:
+            if bucket.number == number:
+                return
+            self._disarm(entry, bucket)
+        bucket = self._buckets.get(number)
+        if bucket is None:
+            bucket = Bucket(number)
+            self._buckets[number] = bucket
+            heapq.heappush(self._order, number)
+        bucket.entries.append(entry)
+        bucket.live += 1
         entry.bucket = bucket
-        members = self._buckets.get(bucket)
-        if members is None:
-            self._buckets[bucket] = {entry: None}
-            heapq.heappush(self._order, bucket)
-        else:
-            members[entry] = None
 
     def remove(self, entry: PitEntry) -> None:
         """Forget an entry."""
@@ -136,14 +151,13 @@ class Pit:
             del table[entry.value]
             if has_digest(entry.value, entry.cuts):
                 self._digests -= 1
-        if entry.bucket:
-            self._disarm(entry)
+        if entry.bucket is not None:
+            self._disarm(entry, entry.bucket)
 
     def matching(self, data: Data) -> list[PitEntry]:
         """Collect every entry that a Data satisfies."""
         tables = self._tables
-        name = data.name
-        value = name.value
+        value = data.value
         found: list[PitEntry] = []
         entry = tables[0].get(value)
         if entry is not None:
@@ -152,7 +166,7 @@ class Pit:
         if entry is not None:
             found.append(entry)
         if tables[1] or tables[3]:
-            for cut in name.cuts:
+            for cut in data.name.cuts:
                 prefix = value[:cut]
                 entry = tables[1].get(prefix)
                 if entry is not None:
@@ -181,11 +195,8 @@ class Pit:
         gone: list[PitEntry] = []
         order = self._order
         while order and order[0] * BUCKET_NS <= now:
-            members = self._buckets.pop(heapq.heappop(order), None)
-            if members:
-                for entry in members:
-                    entry.bucket = 0
-                    gone.append(entry)
+            bucket = self._buckets.pop(heapq.heappop(order))
+            gone.extend([entry for entry in bucket.entries if entry.bucket is bucket])
         for entry in gone:
             self.remove(entry)
         return gone
@@ -193,15 +204,15 @@ class Pit:
     def deadline(self) -> int | None:
         """When the next entry may expire."""
         order = self._order
-        while order and not self._buckets.get(order[0]):
-            self._buckets.pop(heapq.heappop(order), None)
+        while order and not self._buckets[order[0]].live:
+            del self._buckets[heapq.heappop(order)]
         return order[0] * BUCKET_NS if order else None
 
-    def _disarm(self, entry: PitEntry) -> None:
-        members = self._buckets.get(entry.bucket)
-        if members is not None:
-            members.pop(entry, None)
-        entry.bucket = 0
+    def _disarm(self, entry: PitEntry, bucket: Bucket) -> None:
+        entry.bucket = None
+        bucket.live -= 1
+        if len(bucket.entries) > 2 * bucket.live + _FEW:
+            bucket.entries = [other for other in bucket.entries if other.bucket is bucket]
 
 
 def flags_of(interest: Interest) -> int:

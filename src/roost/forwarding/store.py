@@ -52,7 +52,7 @@ class ContentStore:
         """Keep a Data, making room for it; inserting it again makes it fresh again."""
         if not self.admit or not self.capacity_packets:
             return
-        value = data.name.value
+        value = data.value
         old = self._cached.get(value)
         if old is not None:
             self.size_bytes -= len(old[0])
@@ -73,14 +73,14 @@ class ContentStore:
         if not self.serve:
             self.misses += 1
             return None
-        value = interest.name.value
+        value = interest.value
         cached = self._cached.get(value)
         if cached is None or (interest.must_be_fresh and cached[1] <= now):
             cached = None
             if interest.can_be_prefix:
                 value = self._first_under(value, now if interest.must_be_fresh else -1)
                 cached = self._cached.get(value)
-            elif has_digest(value, interest.name.cuts):
+            elif has_digest(value, interest.cuts):
                 digest = value[-32:]
                 value = value[:-34]
                 cached = self._cached.get(value)

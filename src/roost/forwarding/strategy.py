@@ -157,7 +157,7 @@ class Strategies:
 
     def __init__(self) -> None:
         self._table: PrefixTable[Strategy] = PrefixTable(MAX_CHOICES)
-        self._simple: dict[bytes, Strategy | None] = {}  # by first component, where that alone decides; else None
+        self.version = 0  # counts changes
         self.default = make_strategy(STRATEGY_PREFIX / "best-route")
         for prefix, kind in (
             ("/", "best-route"),
@@ -170,11 +170,16 @@ class Strategies:
     def __len__(self) -> int:
         return len(self._table)
 
+    @property
+    def depth(self) -> int:
+        """Components of the longest prefix that has a choice."""
+        return self._table.depth
+
     def set(self, prefix: Name, instance: Name) -> Name:
         """Choose a strategy for a prefix; returns the full instance name. Refused: 404 unknown, 409 bad parameter."""
         strategy = make_strategy(instance)
         self._table.put(prefix, strategy)
-        self._simple.clear()
+        self.version += 1
         if not prefix:
             self.default = strategy
         return strategy.instance
@@ -184,7 +189,7 @@ class Strategies:
         if not prefix:
             raise Refused("the strategy of / can be changed, not unset", 400)
         self._table.remove(prefix)
-        self._simple.clear()
+        self.version += 1
 
     def entries(self) -> Iterable[tuple[Name, Name]]:
         """List prefixes and the instances chosen for them."""
@@ -192,15 +197,6 @@ class Strategies:
 
     def lookup(self, value: bytes, cuts: list[int]) -> Strategy:
         """Return the strategy that decides about a name."""
-        first = value[: cuts[1]]
-        strategy = self._simple.get(first)
-        if strategy is not None:
-            return strategy
-        if first not in self._simple:
-            if len(self._simple) >= MAX_CHOICES:
-                self._simple.clear()
-            deeper = any(len(prefix) > 1 and prefix.value.startswith(first) for prefix, _ in self._table.items())
-            self._simple[first] = None if deeper else self._table.lookup(first, cuts[:2]) or self.default
         return self._table.lookup(value, cuts) or self.default
 
 

@@ -25,8 +25,12 @@ def cuts_of(buffer: bytes, start: int, end: int) -> list[int]:
     return cuts
 
 
-def check_components(buffer: bytes, start: int, end: int, cuts: list[int] | None = None) -> None:
-    """Check the components in `buffer[start:end]`, noting in `cuts`, if given, where each ends."""
+def check_components(buffer: bytes, start: int, end: int, cuts: list[int] | None = None) -> bool:
+    """Check the components in `buffer[start:end]`, noting in `cuts`, if given, where each ends.
+
+    Returns whether a digest component is among them.
+    """
+    digest = False
     position: i64 = start
     stop: i64 = end
     while position < stop:
@@ -51,8 +55,10 @@ def check_components(buffer: bytes, start: int, end: int, cuts: list[int] | None
                 raise BadPacket(f"component type {type_} is outside 1..{MAX_COMPONENT_TYPE}")
             if length != DIGEST_BYTES:
                 raise BadPacket(f"a digest component has {DIGEST_BYTES} bytes, the one at byte {at} has {length}")
+            digest = True
         if cuts is not None:
             cuts.append(position - start)
+    return digest
 
 
 def _read_capped(buffer: bytes, position: int, end: int) -> tuple[int, int]:

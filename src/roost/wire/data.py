@@ -41,24 +41,29 @@ _known: Final[dict[bytes, MetaInfo]] = {}
 
 
 class Data:
-    """One Data packet, immutable: `wire` is the whole packet, everything else is read off it."""
+    """One Data packet, immutable: `wire` is the whole packet, everything else is read off it.
+
+    `value` is the name as bytes, which is all that a forwarder needs; `name` is made of it when asked for.
+    """
 
     __slots__ = (
         "_content_high",
         "_content_low",
         "_digest",
+        "_name",
         "_portion_high",
         "_portion_low",
         "_signature_low",
         "meta",
-        "name",
         "signature",
+        "value",
         "wire",
     )
 
-    def __init__(self, wire: bytes, name: Name, meta: MetaInfo, signature: SignatureInfo) -> None:
+    def __init__(self, wire: bytes, value: bytes, meta: MetaInfo, signature: SignatureInfo) -> None:
         self.wire: Final = wire
-        self.name: Final = name
+        self.value: Final = value
+        self._name: Name | None = None
         self.meta: Final = meta
         self.signature: Final = signature
         self._content_low = 0
@@ -72,6 +77,15 @@ class Data:
     def decode(wire: bytes) -> Data:
         """Check and open a whole Data packet; raises `BadPacket` with the reason."""
         return decode_data(wire)
+
+    @property
+    def name(self) -> Name:
+        """The name."""
+        name = self._name
+        if name is None:
+            name = Name(self.value)
+            self._name = name
+        return name
 
     @property
     def content(self) -> bytes:
@@ -113,7 +127,7 @@ class Data:
     @property
     def full_name(self) -> Name:
         """The name with the implicit digest as last component."""
-        return Name(self.name.value + b"\x01\x20" + self.implicit_digest)
+        return Name(self.value + b"\x01\x20" + self.implicit_digest)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Data) and self.wire == other.wire
@@ -132,7 +146,7 @@ def decode_data(wire: bytes) -> Data:
     if type_ != tlv.NAME:
         raise BadPacket("a Data starts with its Name")
     check_components(wire, low, position)
-    name = Name(wire[low:position])
+    value = wire[low:position]
     meta = _PLAIN
     content_low = content_high = 0
     at = position
@@ -160,7 +174,7 @@ def decode_data(wire: bytes) -> Data:
             type_, low, position = element(wire, at, end)
     if type_ != tlv.SIGNATURE_INFO:
         raise BadPacket(f"SignatureInfo was expected at byte {at} of the Data, element {type_} is there")
-    data = Data(wire, name, meta, signature_info(wire, low, position))
+    data = Data(wire, value, meta, signature_info(wire, low, position))
     data._content_low = content_low
     data._content_high = content_high
     data._portion_low = start

@@ -11,7 +11,7 @@ from typing import Final
 
 from roost.errors import BadPacket
 from roost.naming.component import PARAMETERS_DIGEST
-from roost.naming.name import Name, cuts_of, parameters_digest_count
+from roost.naming.name import Name, check_components, parameters_digest_count
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
 from roost.wire.signature import SignatureInfo, Signer, signature_info
@@ -22,11 +22,15 @@ NONCE_BYTES: Final = 4
 
 
 class Interest:
-    """One Interest packet: `wire` is the whole packet, the rest is read off it; absent numbers are -1."""
+    """One Interest packet: `wire` is the whole packet, the rest is read off it; absent numbers are -1.
+
+    `value` and `cuts` are the name as bytes, all that a forwarder needs; `name` is made of them when asked for.
+    """
 
     __slots__ = (
         "_hint_high",
         "_hint_low",
+        "_name",
         "_parameters_at",
         "_parameters_high",
         "_parameters_low",
@@ -34,20 +38,23 @@ class Interest:
         "_signature_high",
         "_signature_low",
         "can_be_prefix",
+        "cuts",
         "hop_limit",
         "hop_limit_at",
         "lifetime_ms",
         "must_be_fresh",
-        "name",
         "nonce",
         "signature",
         "splice_at",
+        "value",
         "wire",
     )
 
-    def __init__(self, wire: bytes, name: Name) -> None:
+    def __init__(self, wire: bytes, value: bytes, cuts: list[int]) -> None:
         self.wire: Final = wire
-        self.name: Final = name
+        self.value: Final = value
+        self.cuts: Final = cuts
+        self._name: Name | None = None
         self.can_be_prefix = False
         self.must_be_fresh = False
         self.nonce = b""
@@ -69,6 +76,15 @@ class Interest:
     def decode(wire: bytes) -> Interest:
         """Check and open a whole Interest packet; raises `BadPacket` with the reason."""
         return decode_interest(wire)
+
+    @property
+    def name(self) -> Name:
+        """The name."""
+        name = self._name
+        if name is None:
+            name = Name(self.value, self.cuts)
+            self._name = name
+        return name
 
     @property
     def hints(self) -> list[Name]:
@@ -143,7 +159,9 @@ def decode_interest(wire: bytes) -> Interest:
         raise BadPacket("an Interest starts with its Name")
     if low == position:
         raise BadPacket("the Name of an Interest has at least one component")
-    interest = Interest(wire, Name(wire[low:position], cuts_of(wire, low, position)))
+    cuts = [0]
+    digest = check_components(wire, low, position, cuts)
+    interest = Interest(wire, wire[low:position], cuts)
     interest.splice_at = position
     last = 0
     while position < end:
@@ -170,7 +188,7 @@ def decode_interest(wire: bytes) -> Interest:
             interest.hop_limit_at = low
         else:
             _signed(interest, order, at, low, position)
-    if last >= 7 or b"\x02\x20" in interest.name.value:
+    if last >= 7 or digest:
         _check_parameters(interest, end)
     return interest
 
@@ -325,7 +343,7 @@ def _assemble(
 
 def matches(interest: Interest, name: Name, digest: bytes) -> bool:
     """Whether a Data of this name and implicit digest may answer the Interest [interest §matching]."""
-    asked = interest.name.value
+    asked = interest.value
     if asked == name.value or (interest.can_be_prefix and name.value.startswith(asked)):
         return True
     return asked[-34:-32] == b"\x01\x20" and asked[:-34] == name.value and asked[-32:] == digest
