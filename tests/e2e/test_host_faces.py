@@ -17,6 +17,7 @@ from roost.forwarding.settings import ForwarderSettings
 from roost.host import ACCEPT_ANY, Connection, Face, FetchSettings, Listen, ListeningNode, connect, running
 from roost.host.datagram import UdpChannel
 from roost.host.listen import listen_udp
+from roost.host.stream import StreamTransport
 from roost.machine import MS
 from roost.naming import Name
 from roost.node import Node, NodeSettings
@@ -83,6 +84,20 @@ def test_data_crosses_the_node_from_every_transport_to_every_other(
                 await route(listening, there, "/p")
             answers = await asyncio.gather(*[here.fetch(f"/p/{number}") for number in range(300)])
             assert [answer.content for answer in answers] == [f"/p/{number}".encode() for number in range(300)]
+
+    run_with_node(tmp_path, test)
+
+
+def test_a_tcp_peer_that_vanishes_without_a_word_is_noticed(tmp_path: Path) -> None:
+    async def test(listening: ListeningNode) -> None:
+        async with face_to(listening, "tcp4") as face:
+            server = listening.server
+            ours = face._session._transport
+            theirs = next(server.transport_of(number) for number in server._faces)
+            for transport in (ours, theirs):
+                assert isinstance(transport, StreamTransport)
+                assert transport._sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+                assert transport._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 60_000
 
     run_with_node(tmp_path, test)
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from roost.errors import Backpressure
-from roost.forwarding.control import ControlResponse
+from roost.forwarding.control import ControlParameters, ControlResponse
 from roost.forwarding.endpoint import NACKED, OVERFLOWED, TIMED_OUT, Asked, Delivered, Endpoint, Failed
 from roost.forwarding.face import Arrived, FaceSpec, Send
 from roost.forwarding.pending import Question
@@ -19,6 +19,7 @@ from roost.wire import Data, DigestSigner, Interest, LpPacket, decode_lp, encode
 from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE, nack
 
 STREAM = FaceSpec("unix:///test.sock", "fd://1", local=True)
+LOOPBACK = FaceSpec("udp4://127.0.0.1:6363", "udp4://127.0.0.1:50000", local=True, mtu=8800)
 DATAGRAM = FaceSpec("udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363", local=False, mtu=1400)
 A = Name.parse("/a")
 SIGNER = DigestSigner()
@@ -312,6 +313,74 @@ def test_unregistering_sends_a_command_and_forgets() -> None:
     assert "/rib/unregister/" in str(Interest.decode(command).name)
     arrive(machine, answer(command, 200), now=SECOND)
     assert not machine.registrar.registrations
+
+
+def test_a_prefix_given_up_while_it_is_being_registered_is_taken_back() -> None:
+    machine = endpoint()
+    (command,) = sent(machine.register(A, 0))
+    assert sent(machine.unregister(A, 0)) == []
+    (command,) = sent(arrive(machine, answer(command, 200)))
+    assert "/rib/unregister/" in str(Interest.decode(command).name)
+    arrive(machine, answer(command, 200))
+    assert not machine.registrar.registrations
+
+
+def parameters(command: bytes) -> tuple[str, ControlParameters]:
+    """The first component of a command's name, and what it asks."""
+    name = Interest.decode(command).name
+    return str(name.at(0)), ControlParameters.decode(name.at(4).value)
+
+
+def test_over_a_stream_a_registration_lasts_as_long_as_the_face() -> None:
+    machine = endpoint()
+    (command,) = sent(machine.register(A, 0))
+    assert parameters(command) == ("localhost", ControlParameters(name=A))
+    arrive(machine, answer(command, 200))
+    assert machine.deadline() is None
+
+
+@pytest.mark.parametrize("spec", [LOOPBACK, DATAGRAM])
+def test_over_datagrams_a_registration_ends_by_itself_and_is_renewed_in_time(spec: FaceSpec) -> None:
+    machine = endpoint(spec)
+    effects = machine.register(A, 0)
+    now = 0
+    for news in ([("/a", REGISTERED)], [], []):  # a renewal is none
+        (command,) = sent(effects)
+        _, asked = parameters(command)
+        assert asked.expiration_ms == 60_000
+        assert changes(arrive(machine, answer(command, 200), now=now)) == news
+        due = machine.deadline() or 0
+        assert 13 * SECOND < due - now <= 15 * SECOND
+        effects = machine.tick(now := due)
+
+
+def test_a_forwarder_that_has_forgotten_us_over_datagrams_is_found_out_and_asked_again() -> None:
+    machine = endpoint(DATAGRAM)
+    (command,) = sent(machine.register(A, 0))
+    arrive(machine, answer(command, 200))
+    now = machine.deadline() or 0
+    (renewal,) = sent(machine.tick(now))
+    now = machine.deadline() or 0
+    assert changes(machine.tick(now)) == [("/a", REGISTERING)]  # it is gone
+    now = machine.deadline() or 0
+    (again,) = sent(machine.tick(now))
+    assert Interest.decode(again).name != Interest.decode(renewal).name
+    assert changes(arrive(machine, answer(again, 200), now=now)) == [("/a", REGISTERED)]
+
+
+def test_udp_within_a_machine_is_asked_under_localhop_then_localhost_and_what_was_answered_stays() -> None:
+    machine = endpoint(LOOPBACK)
+    (command,) = sent(machine.register(A, 0))
+    assert parameters(command)[0] == "localhop"
+    (command,) = sent(arrive(machine, nack(command, NO_ROUTE)))  # at once: a forwarder without /localhop
+    assert parameters(command)[0] == "localhost"
+    effects = arrive(machine, answer(command, 200))
+    assert changes(effects) == [("/a", REGISTERED)]
+    (command,) = sent(machine.register(Name.parse("/b"), MS))
+    assert parameters(command)[0] == "localhost"
+    now = machine.deadline() or 0
+    (command,) = sent(machine.tick(now))  # no answer: it may be another forwarder by now
+    assert parameters(command)[0] == "localhop"
 
 
 def test_a_failure_under_a_prefix_served_here_names_its_registration() -> None:

@@ -439,6 +439,40 @@ def test_large_data_is_cut_to_the_mtu_and_put_together_by_the_next_forwarder() -
     assert not fabric.rejected
 
 
+def test_a_reliable_link_survives_updates_of_its_face() -> None:
+    one, other = Bench(), Bench()
+    consumer, up, down, producer = one.face(), one.face(mtu=1400, flags=2), other.face(mtu=1400, flags=2), other.face()
+    one.route("/p", up)
+    other.route("/p", producer)
+
+    def arrives(name: str) -> bool:
+        return producer in other.give(down, *one.ask(consumer, name)[up])
+
+    assert arrives("/p/1")
+    one.forwarder.faces[up].set_flags(2 | 4)  # congestion marking, which does not concern the link
+    assert arrives("/p/2")
+    one.forwarder.faces[up].set_mtu(1300)  # a new link machine, whose packets are not those seen before
+    assert arrives("/p/3")
+    one.forwarder.faces[up].set_flags(0)
+    one.forwarder.faces[up].set_flags(2)
+    assert arrives("/p/4")
+
+
+def test_only_links_with_something_to_do_have_a_deadline() -> None:
+    bench = Bench()
+    consumer, producer = bench.face(mtu=1400), bench.face()
+    bench.route("/p", producer)
+    bench.give(consumer, LpPacket(encode_interest(N("/p/1"), nonce=b"abcd"), pit_token=b"t").encode())
+    bench.give(producer, data("/p/1"))
+    assert bench.forwarder.deadline() is None
+    first = LpPacket(data("/p/1")[:20])
+    first.sequence, first.frag_count = 1, 2
+    bench.give(consumer, first.encode())
+    assert bench.forwarder.deadline() == bench.now + 500 * MS
+    bench.after(500)
+    assert bench.forwarder.deadline() is None
+
+
 def test_closing_a_face_forgets_its_routes_and_what_waits_on_it() -> None:
     bench = Bench()
     consumer, other, producer = bench.face(), bench.face(), bench.face()

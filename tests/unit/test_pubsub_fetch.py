@@ -143,6 +143,20 @@ def test_a_lost_segment_is_asked_again_and_the_window_shrinks() -> None:
     assert fetch.retransmitted == len(asked(effects))
 
 
+def test_losses_of_one_blackout_double_the_time_out_once() -> None:
+    fetch = exact()
+    fetch.start(0)
+    for number in range(4):  # each answer lets two more out, 10 ms after the two before
+        fetch.receive(Answered(piece(number)), (number + 1) * 10 * MS)
+    assert fetch.rtt.rto == MIN_RTO
+    ticks = 0
+    while (due := fetch.deadline() or 0) <= 40 * MS + MIN_RTO:
+        fetch.tick(due)
+        ticks += 1
+    assert ticks > 2
+    assert fetch.rtt.rto == 2 * MIN_RTO
+
+
 def test_giving_up_says_which_segment_how_often_and_what_came_back() -> None:
     fetch = exact(tries=3, capacity=1)
     fetch.start(0)

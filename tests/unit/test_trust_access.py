@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_ec
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from roost.errors import BadConfig, BadPacket, Untrusted
 from roost.machine import MS, SECOND
@@ -216,6 +216,14 @@ def test_settings_that_cannot_be_used() -> None:
     seals._consumers.update({bytes([n % 256, n // 256]): pair("x25519")[0] for n in range(MAX_CONSUMERS)})
     with pytest.raises(BadConfig, match="limit"):
         seals.authorise(pair("x25519", 3)[0])
+
+
+def test_a_key_that_can_keep_no_secret_cannot_read_and_hinders_nobody() -> None:
+    low_order = X25519PublicKey.from_public_bytes(bytes(32)).public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    with pytest.raises(BadConfig, match="can keep no secret"):
+        Recipient(low_order)
 
 
 def test_secrets_stay_out_of_what_is_printed() -> None:

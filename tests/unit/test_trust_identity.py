@@ -75,6 +75,8 @@ def test_requests_are_certified_only_if_the_key_was_there(world: World) -> None:
         certify_request(world[BUILDING1], swapped, NOW)
     with pytest.raises(BadConfig, match="not self-signed"):
         certify_request(world[BUILDING1], world[PANEL1].certificate, NOW)
+    with pytest.raises(BadConfig, match="good for a day"):
+        certify_request(world[BUILDING1], asked, NOW + 2 * 86_400 * SECOND)
 
 
 def test_a_key_and_a_certificate_that_do_not_belong_together(world: World) -> None:

@@ -30,6 +30,20 @@ GOOD = [
         "/BigCompany/Building1/E/Panel1",
         "#metadata",
     ),
+    *[
+        (f"{identity}{path}{mark}/v=1/seg=0", identity, rule)
+        for identity, paths, kind in [
+            ("/BigCompany/Building1/E/Panel1", ("/plan", "/Heater/manual"), ""),
+            ("/BigCompany/Building1/E", ("/plan",), "group_"),
+            ("/BigCompany/Building1/E/Repo/Repo1", ("/catalogue",), "repo_"),
+            ("/BigCompany/Water", ("/plan",), "campus_group_"),
+            ("/BigCompany/Water/Meter", ("/plan", "/Main/manual"), "campus_"),
+            ("/BigCompany/Water/Repo/Repo1", ("/catalogue",), "campus_repo_"),
+            ("/BigCompany/DepartmentA/Alice/Phone", ("/photo", "/Photos/1"), "user_"),
+        ]
+        for path in paths
+        for mark, rule in (("", f"#{kind}object"), ("/32=metadata", f"#{kind}metadata"))
+    ],
     ("/BigCompany/Building1/E/Panel1/KEY/%01/issuer/v=1", "/BigCompany/Building1", "#panel"),
     ("/BigCompany/Building2/KEY/%01/issuer/v=1", "/BigCompany/BMS", "#building"),
     ("/BigCompany/Building1/E/Repo/Repo1/seq=9", "/BigCompany/Building1/E/Repo/Repo1", "#record"),
@@ -48,6 +62,14 @@ BAD = [
     ("/BigCompany/Building1/W/Panel1/Heater/Voltage/seq=1", "/BigCompany/Building1/E/Panel1"),
     ("/BigCompany/Building3/E/Panel1/Heater/Voltage/seq=1", "/BigCompany/Building3/E/Panel1"),
     ("/BigCompany/Building1/E/Panel1/Heater/Voltage/seq=1", "/BigCompany/Building1"),
+    ("/BigCompany/Building1/E/Panel1/plan/seg=0", "/BigCompany/Building1/E/Panel1"),
+    ("/BigCompany/Building1/E/Panel1/a/b/c/v=1/seg=0", "/BigCompany/Building1/E/Panel1"),
+    ("/BigCompany/Building1/E/Panel2/plan/v=1/seg=0", "/BigCompany/Building1/E/Panel1"),
+    ("/BigCompany/Building1/E/Panel1/plan/v=1/seg=0", "/BigCompany/Building1/E"),
+    ("/BigCompany/Building1/E/Repo/Repo1/plan/v=1/seg=0", "/BigCompany/Building1/E"),
+    ("/BigCompany/Building1/E/Panel1/plan/v=1/seg=0", "/BigCompany/Building1/E/Repo/Repo1"),
+    ("/BigCompany/Building1/E/plan/v=1/seg=0", "/BigCompany/Building1/E/Panel1"),
+    ("/BigCompany/DepartmentA/Alice/Phone/photo/v=1/seg=0", "/BigCompany/DepartmentA/Alice"),
     ("/BigCompany/Gas/KEY/%01/issuer/v=1", "/BigCompany/BMS"),
     ("/BigCompany/BMS/KEY/%01/issuer/v=1", "/BigCompany/BMS"),
     ("/BigCompany/DepartmentA/Repo/R/KEY/%01/issuer/v=1", "/BigCompany/DepartmentA"),

@@ -14,6 +14,7 @@ from roost.trust.certificates import PER_KEY, CertificateStore
 from roost.trust.generate import KINDS, Kind
 from roost.trust.identity import certify
 from roost.trust.keys import located
+from roost.trust.verifier import MISSING_FOR
 from roost.wire import (
     Data,
     DigestSigner,
@@ -229,11 +230,55 @@ def test_a_forged_certificate_does_not_stand_in_the_way_of_the_real_one(world: W
     packet = data(READING, located(real.key, real.key.name))
     for fake in fakes:
         assert verifier.learn(fake.data, NOW) is None
-    assert "forged" in rejection(settle(verifier, packet, world.certificates())).reason
-    assert verifier.learn(real.certificate.data, NOW) is None
-    assert rule_of(settle(verifier, packet, world.certificates())) == "#reading"
+    others = [held for held in world.certificates() if held.key_name != real.key.name]
+    assert "forged" in rejection(settle(verifier, packet, [*fakes, *others])).reason
+    assert rule_of(settle(verifier, packet, world.certificates(), NOW + MISSING_FOR)) == "#reading"
     forged = data(READING, located(stranger, fakes[0].name))
     assert isinstance(settle(verifier, forged, fakes), Rejection)
+
+
+def _claimed(world: World, signer: Signer, version: int = 5) -> Certificate:
+    """A certificate for the name of Panel1's key and another's public key."""
+    wire = encode_certificate(
+        world[PANEL1].key.name,
+        World(seed=4)[PANEL1].key.public.spki,
+        signer,
+        version=version,
+        not_before=NOW,
+        not_after=NOW + 10**6 * SECOND,
+    )
+    return Certificate.decode(wire)
+
+
+@pytest.mark.parametrize("by", ["certificate", "key"])
+@pytest.mark.parametrize("issuer", ["itself", "someone who may not", "nobody that can be found", "no key at all"])
+def test_a_false_certificate_at_hand_does_not_keep_the_true_one_from_being_fetched(
+    world: World, issuer: str, by: str
+) -> None:
+    stranger = World(seed=4)
+    locator = {
+        "itself": world[PANEL1].key.name,
+        "someone who may not": stranger["/BigCompany/Building2"].certificate.name,
+        "nobody that can be found": stranger[BUILDING1].certificate.name,
+        "no key at all": Name.parse("/somewhere"),
+    }[issuer]
+    fake = _claimed(world, located(stranger[PANEL1].key, locator))
+    real = world[PANEL1]
+    packet = data(READING, real if by == "certificate" else located(real.key, real.key.name))
+    verifier = world.verifier()
+    assert verifier.learn(fake.data, NOW) is None
+    assert rule_of(settle(verifier, packet, world.certificates())) == "#reading"
+    forged = data(READING, located(stranger[PANEL1].key, fake.name))
+    assert isinstance(settle(verifier, forged, [fake, *world.certificates()]), Rejection)
+
+
+def test_where_only_false_certificates_are_served_they_are_asked_for_twice_and_refused(world: World) -> None:
+    fake = _claimed(world, located(World(seed=4)[PANEL1].key, world[PANEL1].key.name))
+    verifier = world.verifier()
+    for _ in range(3):
+        verdict = rejection(settle(verifier, data(READING, located(world[PANEL1].key, fake.name)), [fake]))
+        assert "self-signed" in verdict.reason
+    assert verifier.counters.wanted == 2
 
 
 def test_data_outlives_its_certificate_when_the_key_is_certified_anew(world: World) -> None:
@@ -273,7 +318,10 @@ def test_only_certificates_are_learned(world: World) -> None:
     verifier = world.verifier()
     assert verifier.learn(Data.decode(garbage), NOW) is None
     packet = data(READING, located(world[PANEL1].key, world[PANEL1].key.name))
-    assert "SubjectPublicKeyInfo" in rejection(verifier.check(packet, NOW)).reason
+    verdict = verifier.check(packet, NOW)
+    assert isinstance(verdict, Wanted)
+    assert "SubjectPublicKeyInfo" in rejection(verdict.otherwise).reason
+    assert "SubjectPublicKeyInfo" in rejection(settle(verifier, packet, [Certificate.decode(garbage)])).reason
 
 
 def test_tables_are_bounded() -> None:

@@ -140,7 +140,12 @@ LINKS: list[tuple[str, bytes, str]] = [
     ("unknown header, above 959", lp("fd03c000"), "may not be ignored"),
     ("index of 3 bytes", lp(SEQUENCE + "5203000000"), "1, 2, 4 or 8"),
     ("nack reason of 3 bytes", lp("fd032007fd032103000000"), "1, 2, 4 or 8"),
+    ("nack that holds something else", lp("fd0320028000"), "element 801 was expected"),
+    ("nack reason twice", lp("fd03200afd03210196fd03210132"), "critical element 801"),
+    ("nack reason followed by half an element", lp("fd032006fd0321019605"), "number was expected"),
     ("cache policy empty", lp("fd033400"), "CachePolicyType"),
+    ("cache policy without type", lp("fd0334028000"), "element 821 was expected"),
+    ("announcement empty", lp("fd035000"), "it holds a Data"),
     ("non-discovery with a value", lp("fd034c0100"), "flag"),
 ]
 
@@ -179,6 +184,7 @@ def test_refused(decode: Callable[[bytes], object], wire: bytes, reason: str) ->
         pytest.param(decode_data, data(NAME + "16031b0104" + VALUE), id="HMAC without a locator"),
         pytest.param(decode_lp, lp("fd03a000"), id="LpPacket: header 928 may be ignored"),
         pytest.param(decode_lp, lp("fd0344080000000000000001fd0344080000000000000002"), id="LpPacket: Ack repeats"),
+        pytest.param(decode_lp, lp("fd032007fd032101968000"), id="LpPacket: stranger behind a Nack's reason"),
         pytest.param(decode_lp, lp(""), id="LpPacket: idle"),
     ],
 )

@@ -22,8 +22,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to a file instead of standard output")
     parser.add_argument("--prefix", action="store_true", help="any Data under NAME will do (CanBePrefix)")
     parser.add_argument("--fresh", action="store_true", help="only fresh Data (MustBeFresh)")
-    parser.add_argument("--lifetime-ms", metavar="MS", type=int, default=4000, help="wait this long for each try")
-    parser.add_argument("--tries", metavar="N", type=int, default=3, help="ask at most this often")
+    parser.add_argument("--lifetime-ms", metavar="MS", type=int, help="wait this long for each try (default 4000)")
+    parser.add_argument("--tries", metavar="N", type=int, help="ask at most so often (default 3, for each segment 10)")
     parser.add_argument("--uri", metavar="URI", help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, node)")
     parser.add_argument("--accept-any", action="store_true", help="do not verify who made it")
 
@@ -47,18 +47,32 @@ async def _fetch(options: argparse.Namespace) -> None:
             options.name,
             can_be_prefix=options.prefix,
             must_be_fresh=options.fresh,
-            lifetime_ms=options.lifetime_ms,
-            tries=options.tries,
+            lifetime_ms=_at_least_one(options.lifetime_ms, 4000, "--lifetime-ms"),
+            tries=_at_least_one(options.tries, 3, "--tries"),
         )
     _write(pretty(data).encode() if options.pretty else data.content, options.output)
 
 
 async def _fetch_object(face: Face, options: argparse.Namespace) -> None:
+    from roost.host import FetchSettings
+
+    settings = FetchSettings(
+        lifetime_ms=_at_least_one(options.lifetime_ms, 4000, "--lifetime-ms"),
+        tries=_at_least_one(options.tries, 10, "--tries"),
+    )
     if options.pretty:
-        async for data in face.fetch_segments(options.name):
+        async for data in face.fetch_segments(options.name, settings):
             print(f"{data.name}  {len(data.content)} bytes  {data.signature!r}")
         return
-    _write(await face.fetch_object(options.name), options.output)
+    _write(await face.fetch_object(options.name, settings), options.output)
+
+
+def _at_least_one(given: int | None, default: int, option: str) -> int:
+    from roost.errors import BadConfig
+
+    if given is not None and given < 1:
+        raise BadConfig(f"{option} is at least 1")
+    return default if given is None else given
 
 
 def pretty(data: Data) -> str:
@@ -86,5 +100,10 @@ def _write(content: bytes, output: Path | None) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        output.write_bytes(content)
+        from roost.errors import BadConfig
+
+        try:
+            output.write_bytes(content)
+        except OSError as error:
+            raise BadConfig(f"{output} cannot be written: {error.strerror}") from None
         print(f"{len(content)} bytes in {output}", file=sys.stderr)

@@ -24,13 +24,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make everything, or nothing if there is a key store already."""
-    from roost.host.keystore import KeyStore
+    """Make everything, or nothing; finish what an earlier run has made and not put in its place."""
+    from roost.host.making import finish, new_store
     from roost.host.paths import home
     from roost.naming import Name
     from roost.naming.building import Building, Company, Group, Panel, Repo
     from roost.trust import Identity, building_rules, certify, generate, self_sign
 
+    where = home()
+    if finish(where):
+        print(f"finished the key store in {where}, which an interrupted `roost init` had made; see: roost keys list")
+        return 0
     now = time.time_ns()
     buildings = options.building or ["Building1"]
     systems = options.system.strip("/").split("/")
@@ -43,27 +47,28 @@ def run(options: argparse.Namespace) -> int:
     places: list[Building | Group | Panel | Repo] = [company.building(building) for building in buildings]
     places += [group, group.panel(options.panel), group.repo(options.repo)]
 
-    store = KeyStore(home())
-    store.create()
-    anchor = self_sign(generate(company.root.name, os.urandom, options.kind), now)
-    store.save_key(anchor.key)
-    store.save_anchor(anchor.certificate)
-    made: dict[str, Identity] = {str(company.root.name): anchor}
-    for place in places:
-        key = generate(place.name, os.urandom, options.kind)
-        certificate = certify(made[str(place.issuer)], key.name, key.public.spki, now)
-        made[str(place.name)] = Identity(key, certificate)
-        store.save_identity(made[str(place.name)])
-    store.save_schema(rules)  # last: a store without a schema is seen to be unfinished
+    with new_store(where) as store:
+        anchor = self_sign(generate(company.root.name, os.urandom, options.kind), now)
+        store.save_key(anchor.key)
+        store.save_anchor(anchor.certificate)
+        made: dict[str, Identity] = {str(company.root.name): anchor}
+        for place in places:
+            key = generate(place.name, os.urandom, options.kind)
+            certificate = certify(made[str(place.issuer)], key.name, key.public.spki, now)
+            made[str(place.name)] = Identity(key, certificate)
+            store.save_identity(made[str(place.name)])
+        store.save_schema(rules)
 
-    print(f"made a key store in {store.home}, for you only (0700)")
+    print(f"made a key store in {where}, for you only (0700)")
     print(f"  anchor  {anchor.certificate.name}")
     for name in list(made)[1:]:
         print(f"  key     {made[name].certificate.name}")
-    print(f"  policy  {store.home / 'schema.lvs'}")
+    print(f"  policy  {where / 'schema.lvs'}")
     sample = group.stream(options.panel, "Heater", "Voltage").reading(1)
     print("next")
     print(f"  who may publish what:     roost trust explain {sample}")
+    print(f"  publish a file:           roost node & roost serve {group.panel(options.panel).name}/hello FILE")
+    print(f"  fetch and check it:       roost fetch --segments {group.panel(options.panel).name}/hello")
     print("  all keys:                 roost keys list")
     print(f"  put the anchor in a safe: roost keys export {company.root.name} FILE")
     return 0

@@ -208,8 +208,9 @@ def _passphrase(options: argparse.Namespace, prompt: str, *, twice: bool = False
     if options.passphrase_file:
         try:
             text = options.passphrase_file.read_text(encoding="utf-8").partition("\n")[0]
-        except OSError as error:
-            raise BadConfig(f"{options.passphrase_file} cannot be read: {error.strerror}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            why = "it is not text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            raise BadConfig(f"{options.passphrase_file} cannot be read: {why}") from None
     elif "ROOST_PASSPHRASE" in os.environ:
         text = os.environ["ROOST_PASSPHRASE"]
     elif not sys.stdin.isatty():

@@ -5,7 +5,7 @@
   for congestion and duplicates are waited out, others end it. While the face is down nothing is sent, and what is
   still pending goes out when it is up again.
 - `serve` hands Interests under a prefix to the application (`Asked`); `reply` answers, with the PIT token they carried.
-- `register` keeps prefixes registered across drops (`roost.forwarding.registrar`).
+- `register` keeps prefixes registered across drops, and on datagram faces renews them (`roost.forwarding.registrar`).
 
 Nothing is verified here. The table of what is pending is in `roost.forwarding.pending`.
 """
@@ -79,7 +79,6 @@ class Endpoint:
         self.where = "the face"
         self.unsolicited = 0  # Data nobody waits for
         self.unserved = 0  # Interests under no served prefix
-        self._local = True
         self._link: Link | None = None  # only where packets have a size limit
         self._down_reason = "it has not been up yet"
         self._randomness: Final = randomness
@@ -91,9 +90,8 @@ class Endpoint:
         """The face is up: send what is pending, register what was registered."""
         self.face = face
         self.where = spec.remote_uri
-        self._local = spec.local
         self._link = Link(spec.mtu, first_sequence=self._randomness.getrandbits(64)) if spec.mtu else None
-        effects = self.registrar.up(now)
+        effects = self.registrar.up(now, local=spec.local, datagram=spec.mtu > 0)
         wires = [self._wire(pending) for pending in self.pending.everything() if not pending.pausing]
         return effects + self._flush(wires, now)
 
@@ -294,7 +292,7 @@ class Endpoint:
         if self.face is None:
             return []
         if _COMMAND not in self.pending:
-            command = self.registrar.command(now, local=self._local)
+            command = self.registrar.command(now)
             if command is not None:
                 pending = self.pending.add(_COMMAND, Question(Name(), wire=command), now)
                 self._begin(pending, now)

@@ -10,10 +10,12 @@ from typing import Final
 
 from roost.forwarding.face import AD_HOC, CONGESTION_MARKING, LOCAL_FIELDS, RELIABILITY, FaceSpec
 from roost.wire.link import MIN_MTU, Link
+from roost.wire.reassembly import WRAP
 from roost.wire.tlv import MAX_PACKET_BYTES
 
 MARKING_INTERVAL_NS: Final = 100_000_000
 MARKING_THRESHOLD_BYTES: Final = 65536
+_APART: Final = 1 << 32  # more numbers than a peer remembers
 
 
 class Face:
@@ -22,6 +24,7 @@ class Face:
     __slots__ = (
         "_marked",
         "_over_since",
+        "_sequence",
         "ad_hoc",
         "congestion_interval_ns",
         "congestion_threshold_bytes",
@@ -47,7 +50,7 @@ class Face:
         "spec",
     )
 
-    def __init__(self, face_id: int, spec: FaceSpec) -> None:
+    def __init__(self, face_id: int, spec: FaceSpec, first_sequence: int = 0) -> None:
         self.id: Final = face_id
         self.spec: Final = spec
         self.local: Final = spec.local
@@ -71,6 +74,7 @@ class Face:
         self.next_mark = 0  # when the next packet is to be marked; 0 while there is no congestion
         self._over_since = 0
         self._marked = 0
+        self._sequence = first_sequence  # where the next link machine begins to number
         self.reliable = False
         self.link: Link | None = None  # made when it is first needed: most faces never fragment
         self.set_flags(spec.flags)
@@ -81,13 +85,16 @@ class Face:
             flags &= ~LOCAL_FIELDS
         self.flags = flags
         self.local_fields = bool(flags & LOCAL_FIELDS)
-        self.reliable = bool(flags & RELIABILITY) and not self.multi_access
-        self.link = None
+        reliable = bool(flags & RELIABILITY) and not self.multi_access
+        if reliable != self.reliable:
+            self.reliable = reliable
+            self._drop_link()
 
     def set_mtu(self, mtu: int) -> None:
         """Change the largest link packet; messages under way in fragments are lost."""
-        self.mtu = mtu
-        self.link = None
+        if mtu != self.mtu:
+            self.mtu = mtu
+            self._drop_link()
 
     def busy_link(self) -> Link:
         """Return the link machine, making it if this is the first time."""
@@ -96,8 +103,15 @@ class Face:
                 max(self.mtu, MIN_MTU) if self.mtu else MAX_PACKET_BYTES,
                 reliable=self.reliable,
                 multicast=self.multi_access,
+                first_sequence=self._sequence,
             )
         return self.link
+
+    def _drop_link(self) -> None:
+        """Let the next link machine number anew, far from what the peer remembers and would take for a duplicate."""
+        if self.link is not None:
+            self._sequence = (self.link.next_sequence + _APART) & WRAP
+            self.link = None
 
     def queue_reported(self, queued_bytes: int, now: int) -> None:
         """Learn how much waits in front of the face; decides when marking begins and ends."""

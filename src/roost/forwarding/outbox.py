@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from roost.forwarding.face import Send
 from roost.forwarding.faces import Face
-from roost.machine.contract import Effect, earliest
+from roost.machine.contract import Effect
+from roost.wire.link import Link
 from roost.wire.lp import LpPacket
 
 
@@ -18,7 +19,8 @@ class Outbox:
     def __init__(self, faces: dict[int, Face]) -> None:
         self._faces = faces
         self._queues: dict[int, list[bytes]] = {}
-        self._busy: set[int] = set()  # faces whose link machine may have a deadline
+        self._busy: dict[int, None] = {}  # faces whose link machine may have a deadline
+        self._soonest: int | None = None  # not later than the first of these deadlines; exact after a tick
 
     def send(self, face: Face, wire: bytes, now: int) -> None:
         """Queue a network packet without headers."""
@@ -35,8 +37,10 @@ class Outbox:
     def send_lp(self, face: Face, lp: LpPacket, now: int) -> None:
         """Queue a network packet with link headers."""
         if face.mtu or face.reliable:
-            packets = face.busy_link().wrap([lp], now)
-            self._busy.add(face.id)
+            link = face.busy_link()
+            packets = link.wrap([lp], now)
+            if face.reliable:
+                self._watch(face, link)
         else:
             packets = [lp.encode()]
         for wire in packets:
@@ -45,8 +49,11 @@ class Outbox:
 
     def unwrap(self, face: Face, lp: LpPacket, now: int) -> LpPacket | None:
         """Give the link machine a packet with a sequence number or acknowledgements; returns what it completes."""
-        self._busy.add(face.id)
-        return face.busy_link().unwrap(lp, now)
+        link = face.busy_link()
+        try:
+            return link.unwrap(lp, now)
+        finally:  # what is refused may have to be acknowledged all the same
+            self._watch(face, link)
 
     def take(self) -> list[Effect]:
         """Hand out everything queued."""
@@ -59,26 +66,39 @@ class Outbox:
     def forget(self, face_id: int) -> None:
         """Drop what waits for a face that is gone."""
         self._queues.pop(face_id, None)
-        self._busy.discard(face_id)
+        self._busy.pop(face_id, None)
 
     def tick(self, now: int) -> None:
         """Let links retransmit, acknowledge and give up."""
+        if self._soonest is None or self._soonest > now:
+            return
+        self._soonest = None
         for face_id in list(self._busy):
             face = self._faces.get(face_id)
             link = None if face is None else face.link
-            if link is not None:
-                self._extend(face_id, link.tick(now))
-            if link is None or link.deadline() is None:
-                self._busy.discard(face_id)
+            if face is None or link is None:
+                del self._busy[face_id]
+                continue
+            packets = link.tick(now)
+            for wire in packets:
+                face.out_bytes += len(wire)
+            self._extend(face_id, packets)
+            if not self._watch(face, link):
+                del self._busy[face_id]
 
     def deadline(self) -> int | None:
-        """When the first link wants to be ticked."""
-        soonest: int | None = None
-        for face_id in self._busy:
-            face = self._faces.get(face_id)
-            if face is not None and face.link is not None:
-                soonest = earliest(soonest, face.link.deadline())
-        return soonest
+        """When the first link wants to be ticked, or a little earlier."""
+        return self._soonest
+
+    def _watch(self, face: Face, link: Link) -> bool:
+        """Note when a link wants to be ticked; returns whether it does. One look per packet, not one per face."""
+        due = link.deadline()
+        if due is None:
+            return False
+        self._busy[face.id] = None
+        if self._soonest is None or due < self._soonest:
+            self._soonest = due
+        return True
 
     def _extend(self, face_id: int, packets: list[bytes]) -> None:
         if packets:

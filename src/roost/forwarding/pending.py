@@ -135,6 +135,7 @@ class PendingTable:
             due, ticket = heappop(self._timers)
             pending = self._pending.get(ticket)
             if pending is not None and pending.due == due:
+                pending.due = -1  # a ticket used again may have two timers for one moment
                 found.append(pending)
         return found
 

@@ -6,6 +6,11 @@
 
 Commands go out one at a time with strictly increasing times, because a forwarder refuses a time that is not newer than
 the last of the same key; a 403 may just mean that another program with the same key was faster, so it is tried again.
+
+Over datagrams nobody is told that the forwarder has gone or was started anew. There a registration ends by itself
+(ExpirationPeriod) unless it is renewed, which is done four times as often; a renewal without answer makes it
+`registering` again. This is what NDNts does [nfd-management §3].
+
 This is the book-keeping only: `roost.forwarding.endpoint` sends the commands and hands in the answers.
 """
 
@@ -30,10 +35,26 @@ LOCALHOP: Final = Name.parse("/localhop/nfd/rib")
 
 FORBIDDEN: Final = 403
 COMMAND_LIFETIME_MS: Final = 2000
+RENEW_NS: Final = 15 * SECOND  # how long a forwarder's restart may go unnoticed
+MIN_EXPIRATION_MS: Final = 60_000
 
 _FORBIDDEN_TRIES: Final = 4
 _FIRST_PAUSE: Final = 100 * MS
 _LAST_PAUSE: Final = 10 * SECOND
+
+
+def scopes(*, local: bool, datagram: bool) -> tuple[Name, ...]:
+    """Under which names a forwarder takes `rib` commands from this face, the likeliest first.
+
+    A stream from this machine has local scope with every forwarder, so /localhost it is; from another machine only
+    /localhop can do. UDP within this machine is in between: NFD never gives it local scope, drops /localhost there, and
+    answers /localhop if its operator has enabled localhop_security. Our node answers both. /localhop goes first,
+    because everyone answers or nacks it at once, while /localhost costs a time-out with NFD; it is tried second, for
+    forwarders that hold loopback UDP to be local and have no /localhop.
+    """
+    if not local:
+        return (LOCALHOP,)
+    return (LOCALHOP, LOCALHOST) if datagram else (LOCALHOST,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +72,35 @@ class Registration:
 
     __slots__ = ("at", "code", "prefix", "reason", "state", "tries", "wanted")
 
-    def __init__(self, prefix: Name, now: int) -> None:
+    def __init__(self, prefix: Name, state: str, at: int | None) -> None:
         self.prefix: Final = prefix
-        self.state = REGISTERING
+        self.state = state
         self.reason = ""
         self.code = 0
         self.tries = 0
         self.wanted = True  # False: to be unregistered, then forgotten
-        self.at = now  # when to send its next command; meaningless once settled
-
-    @property
-    def open(self) -> bool:
-        """Whether a command is still to be sent for it."""
-        return not self.wanted or self.state == REGISTERING
+        self.at = at  # when to send its next command, None when it needs none
 
 
 class Registrar:
     """All prefixes of one face."""
 
-    def __init__(self, signer: Signer, randomness: Randomness, limit: int = 4096) -> None:
+    def __init__(
+        self, signer: Signer, randomness: Randomness, limit: int = 4096, *, renew_ns: int | None = None
+    ) -> None:
         self.signer: Final = signer
         self.limit: Final = limit
         self.registrations: dict[Name, Registration] = {}  # bound: limit
+        self._renew_ns: Final = RENEW_NS if renew_ns is None else renew_ns
         self._randomness: Final = randomness
         self._last_time_ms = 0
         self._current: Registration | None = None  # the one whose command is unanswered
+        self._taking_back = False  # whether that command is an unregister
+        self._first: Registration | None = None  # the one due first, while `_sorted`
+        self._sorted = True
+        self._scopes: tuple[Name, ...] = (LOCALHOST,)
+        self._scope = 0  # of those, the one that was answered last, or that is to be tried next
+        self._renews = False
 
     def add(self, prefix: Name, now: int, *, up: bool) -> list[Effect]:
         """Want a prefix."""
@@ -84,10 +109,9 @@ class Registrar:
             return [RegistrationChanged(prefix, held.state, held.reason, held.code)]
         if held is None and len(self.registrations) >= self.limit:
             raise Backpressure(f"{prefix} cannot be registered: {self.limit} prefixes are, which is the limit", 1000)
-        registration = Registration(prefix, now)
-        if not up:
-            registration.state = LOST
+        registration = Registration(prefix, REGISTERING, now) if up else Registration(prefix, LOST, None)
         self.registrations[prefix] = registration
+        self._sorted = False
         return [RegistrationChanged(prefix, registration.state)]
 
     def remove(self, prefix: Name, now: int) -> None:
@@ -95,6 +119,7 @@ class Registrar:
         held = self.registrations.get(prefix)
         if held is None:
             return
+        self._sorted = False
         if held.state in {LOST, REFUSED}:
             del self.registrations[prefix]
             return
@@ -102,9 +127,12 @@ class Registrar:
         held.tries = 0
         held.at = now
 
-    def up(self, now: int) -> list[Effect]:
+    def up(self, now: int, *, local: bool, datagram: bool) -> list[Effect]:
         """The face is up: everything is to be registered again."""
         self._current = None
+        self._scopes, self._scope = scopes(local=local, datagram=datagram), 0
+        self._renews = datagram
+        self._sorted = False
         self.registrations = {prefix: held for prefix, held in self.registrations.items() if held.wanted}
         for held in self.registrations.values():
             held.state = REGISTERING
@@ -115,27 +143,29 @@ class Registrar:
     def down(self, reason: str) -> list[Effect]:
         """The face is down: its routes died with it."""
         self._current = None
+        self._sorted = False
         effects: list[Effect] = []
         for held in self.registrations.values():
             held.state = LOST
             held.reason = reason
+            held.at = None
             effects.append(RegistrationChanged(held.prefix, LOST, reason))
         return effects
 
-    def command(self, now: int, *, local: bool) -> bytes | None:
+    def command(self, now: int) -> bytes | None:
         """Write the next command that is due, an Interest without a Nonce; None while one is unanswered."""
-        if self._current is not None:
-            return None
-        due = min((held for held in self.registrations.values() if held.open), key=lambda held: held.at, default=None)
-        if due is None or due.at > now:
+        due = self._due()
+        if due is None or due.at is None or due.at > now:
             return None
         self._current = due
+        self._taking_back = not due.wanted
         due.tries += 1
         self._last_time_ms = max(now // MS, self._last_time_ms + 1)
         verb = "register" if due.wanted else "unregister"
-        name = (LOCALHOST if local else LOCALHOP) / verb / Component(ControlParameters(name=due.prefix).encode())
+        lives_ms = max(4 * self._renew_ns // MS, MIN_EXPIRATION_MS) if self._renews and due.wanted else None
+        parameters = ControlParameters(name=due.prefix, expiration_ms=lives_ms)
         return sign_interest(
-            name,
+            self._scopes[self._scope] / verb / Component(parameters.encode()),
             self.signer,
             signature_nonce=self._randomness.getrandbits(64).to_bytes(8, "big"),
             time_ms=self._last_time_ms,
@@ -152,35 +182,46 @@ class Registrar:
         except BadPacket as error:
             response = ControlResponse(0, f"its answer cannot be read: {error}")
         if not held.wanted:
-            return self._forget(held)
+            return self._let_go(held, now)
+        if response.code == FORBIDDEN and held.tries < _FORBIDDEN_TRIES:
+            self._later(held, now)
+            return []
+        before = held.state
+        held.code = response.code
+        held.tries = 0
         if response.code == OK:
             held.state = REGISTERED
             held.reason = ""
-        elif response.code == FORBIDDEN and held.tries < _FORBIDDEN_TRIES:
-            self._later(held, now)
-            return []
+            spread = self._randomness.randint(0, self._renew_ns // 8)
+            held.at = now + self._renew_ns - spread if self._renews else None
         else:
             held.state = REFUSED
             held.reason = response.text or "the forwarder gave no reason"
-        held.code = response.code
+            held.at = None
+        if held.state == before == REGISTERED:
+            return []  # renewed
         return [RegistrationChanged(held.prefix, held.state, held.reason, held.code)]
 
     def failed(self, reason: str, now: int) -> list[Effect]:
-        """Nobody answered the current command: ask again, later each time."""
+        """Nobody answered the current command: ask again, under the other name if there is one, later each time."""
+        self._scope = (self._scope + 1) % len(self._scopes)
         held = self._settle()
         if held is None:
             return []
         if not held.wanted:
-            return self._forget(held)  # the route dies with the face at the latest
+            return self._let_go(held, now)  # the route dies with the face at the latest
+        before, held.state = held.state, REGISTERING
         held.reason = reason
-        self._later(held, now)
-        return []
+        if held.tries < len(self._scopes):
+            held.at = now
+        else:
+            self._later(held, now)
+        return [] if before == REGISTERING else [RegistrationChanged(held.prefix, REGISTERING, reason)]
 
     def deadline(self) -> int | None:
         """When the next command is due."""
-        if self._current is not None:
-            return None
-        return min((held.at for held in self.registrations.values() if held.open), default=None)
+        due = self._due()
+        return None if due is None else due.at
 
     def about(self, name: Name) -> str:
         """Say what is wrong with the registration that covers a name, empty if nothing is."""
@@ -190,12 +231,27 @@ class Registrar:
                 return f"its prefix {held.prefix} is served here, but its registration is {held.state}{why}"
         return ""
 
+    def _due(self) -> Registration | None:
+        """The registration whose command is due first; found anew only after something has changed."""
+        if self._current is not None:
+            return None
+        if not self._sorted:
+            waiting = [(held.at, held) for held in self.registrations.values() if held.at is not None]
+            self._first = min(waiting, key=lambda pair: pair[0])[1] if waiting else None
+            self._sorted = True
+        return self._first
+
     def _settle(self) -> Registration | None:
+        self._sorted = False
         held, self._current = self._current, None
         return held if held is not None and self.registrations.get(held.prefix) is held else None
 
-    def _forget(self, held: Registration) -> list[Effect]:
-        self.registrations.pop(held.prefix, None)
+    def _let_go(self, held: Registration, now: int) -> list[Effect]:
+        if self._taking_back:
+            self.registrations.pop(held.prefix, None)
+        else:  # it was given up while it was being registered: now take that back
+            held.tries = 0
+            held.at = now
         return []
 
     def _later(self, held: Registration, now: int) -> None:

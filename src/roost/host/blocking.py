@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterator
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from roost.errors import Disconnected
+from roost.errors import Disconnected, RoostError
 from roost.host.client import Face, connect
 from roost.host.home_trust import SignerLike
 from roost.host.serving import Handler, Serving
@@ -49,7 +49,7 @@ class _Background:
                 return
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.run_until_complete(_drained(self._loop))
             self._loop.close()
             self._loop = self._thread = None
 
@@ -57,6 +57,9 @@ class _Background:
         if self._loop is None:
             work.close()
             raise Disconnected("the face is closed: use it within its `with` block")
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RoostError("a handler cannot wait for its own thread: make it async and use `roost.connect` in it")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -66,6 +69,15 @@ class _Background:
 
 
 _background: Final = _Background()
+
+
+async def _drained(loop: asyncio.AbstractEventLoop) -> None:
+    """End what an interrupted caller has left behind."""
+    tasks = asyncio.all_tasks(loop) - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await loop.shutdown_asyncgens()
 
 
 class SyncServing:
@@ -92,10 +104,11 @@ class SyncServing:
 
 
 class SyncFace:
-    """A face whose methods wait; made by `connect_sync`."""
+    """A face whose methods wait; made by `connect_sync`, a context manager or to be closed."""
 
     def __init__(self, face: Face) -> None:
         self._face: Final = face
+        self._open = True
 
     @property
     def where(self) -> str:
@@ -124,7 +137,8 @@ class SyncFace:
             while (data := _background.run(following())) is not None:
                 yield data
         finally:
-            _background.run(close())
+            with contextlib.suppress(Disconnected):  # the face may have been closed before the loop was left
+                _background.run(close())
 
     def serve(self, prefix: NameLike, handler: Handler) -> SyncServing:
         """Answer Interests under a prefix, on the background thread; returns when it is registered."""
@@ -143,27 +157,34 @@ class SyncFace:
         return SyncServing(_background.run(publish()))
 
     def close(self) -> None:
-        """Close the face."""
-        _background.run(self._face.close())
-        _background.leave()
+        """Close the face; doing so again is harmless."""
+        if self._open:
+            self._open = False
+            try:
+                _background.run(self._face.close())
+            finally:
+                _background.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
-@contextlib.contextmanager
 def connect_sync(
     uri: str | None = None, *, verifier: Verifier | None = None, signer: SignerLike | None = None
-) -> Iterator[SyncFace]:
-    """Connect to a forwarder: `with roost.connect_sync() as face`; arguments as `connect`."""
+) -> SyncFace:
+    """Connect to a forwarder: `with roost.connect_sync() as face`, or `close` it later; arguments as `connect`."""
 
     async def opened() -> Face:
         return await connect(uri, verifier=verifier, signer=signer)
 
     _background.enter()
     try:
-        face = SyncFace(_background.run(opened()))
+        return SyncFace(_background.run(opened()))
     except BaseException:
         _background.leave()
         raise
-    try:
-        yield face
-    finally:
-        face.close()

@@ -118,10 +118,15 @@ class Face:
         """Answer Interests under a prefix; use it with `async with`, or `await` it and `close` it later."""
         name = as_name(prefix)
         self._desk.open(name, handler)
+        serving = Serving(self._desk, self._session, name, register=register)
         if register:
-            self._session.register(name)
-            self._show_certificates()
-        return Serving(self._desk, self._session, name, register=register)
+            try:
+                self._show_certificates()  # first: who gets an answer asks for them next
+                self._session.register(name)
+            except RoostError:
+                serving.close()
+                raise
+        return serving
 
     def publish_object(
         self,
@@ -223,8 +228,12 @@ class Connection:
         trust = choose_trust(self._verifier, self._signer, time.time_ns())
         if address is None:
             embedded = use_embedded()
-            session = Session(embedded.dial, trust.commands)
-            await session.open()
+            try:
+                session = Session(embedded.dial, trust.commands)
+                await session.open()
+            except BaseException:
+                await leave_embedded(embedded)
+                raise
             return Face(session, trust, embedded)
 
         async def dial_it(owner: Owner) -> Transport:

@@ -38,7 +38,7 @@ async def dial(address: Address, owner: Owner, persistency: int = PERSISTENT) ->
             return await _dial_datagram(family, target, owner, persistency)
     except TimeoutError:
         raise Disconnected(f"{address}: no connection within {CONNECT_S:g} s; is its port open?") from None
-    except (OSError, InvalidHandshake, InvalidURI) as error:
+    except (OSError, UnicodeError, InvalidHandshake, InvalidURI) as error:  # a host name may not be one
         raise Disconnected(f"{address}: {_reason(error)}{_advice(address, error)}") from None
 
 

@@ -156,6 +156,15 @@ def write_file(path: Path, content: bytes, mode: int = 0o600) -> Path:
     return _write(path, content, mode)
 
 
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _id(name: Name) -> str:
     return sha256(name.value).hexdigest()[:32]
 
@@ -170,8 +179,8 @@ def _files(directory: Path, suffix: str) -> list[Path]:
     return found
 
 
-def _refuse_open(path: Path, remedy: str) -> None:
-    mode = path.stat().st_mode & 0o777
+def _refuse_open(path: Path, remedy: str, descriptor: int | None = None) -> None:
+    mode = (path.stat() if descriptor is None else os.fstat(descriptor)).st_mode & 0o777
     if mode & _OPEN_TO_OTHERS:
         raise BadConfig(
             f"{path} is open to other users (mode {mode:04o}), so its keys may be known to them;"
@@ -180,8 +189,9 @@ def _refuse_open(path: Path, remedy: str) -> None:
 
 
 def _read_key(path: Path) -> PrivateKey:
-    _refuse_open(path, "chmod 600")
-    content = path.read_bytes()[:MAX_FILE_BYTES]
+    with path.open("rb") as file:  # looked at and read through one descriptor, so it is the same file
+        _refuse_open(path, "chmod 600", file.fileno())
+        content = file.read(MAX_FILE_BYTES)
     first, _, pem = content.partition(b"\n")
     try:
         name = Name.parse(first.decode("ascii"))
@@ -210,9 +220,5 @@ def _write(path: Path, content: bytes, mode: int) -> Path:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise BadConfig(f"{path} cannot be written: {error.strerror}") from None
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
     return path

@@ -136,13 +136,13 @@ class Serving:
         if self._register:
             self._session.unregister(self.prefix)
 
-    def __await__(self) -> Generator[None, None, Serving]:
-        return self.ready().__await__()
+    def __await__(self) -> Generator[None, None, Self]:
+        return self.__aenter__().__await__()
 
     async def __aenter__(self) -> Self:
         try:
             await self.ready()
-        except BaseException:
+        except BaseException:  # whoever asked has nothing in hand to close it with
             self.close()
             raise
         return self

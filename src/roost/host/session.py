@@ -27,6 +27,7 @@ from roost.wire import Signer
 
 FIRST_PAUSE_S: Final = 0.1
 LAST_PAUSE_S: Final = 10.0
+STEADY_S: Final = 10.0  # a face that was up for so long is dialled again at once, one that was not later each time
 
 Dial = Callable[[Owner], Awaitable[Transport]]
 Answer = Callable[[Delivered | Failed], None]
@@ -48,7 +49,9 @@ class Session:
         self._waiting: dict[Name, list[asyncio.Future[RegistrationChanged]]] = {}
         self._next_ticket = 1
         self._redial: asyncio.Task[None] | None = None
+        self._pause_s = FIRST_PAUSE_S
         self._loop: Final = asyncio.get_running_loop()
+        self._up_since = self._loop.time()
         self._alarm: Final = Alarm(self.clock, self._tick)
         self._ended = False
 
@@ -99,6 +102,8 @@ class Session:
         self.journal.say("the face to %s is down: %s", transport.spec.remote_uri, reason)
         self._execute(self.endpoint.disconnected(reason), self.clock())
         if not self._ended:
+            if self._loop.time() - self._up_since >= STEADY_S:
+                self._pause_s = FIRST_PAUSE_S
             self._redial = self._loop.create_task(self._dial_again())
 
     # -- what an application wants
@@ -150,7 +155,8 @@ class Session:
             async with asyncio.timeout(timeout_s):
                 while change.state not in {REGISTERED, REFUSED}:
                     future: asyncio.Future[RegistrationChanged] = self._loop.create_future()
-                    self._waiting.setdefault(prefix, []).append(future)
+                    waiting = [one for one in self._waiting.get(prefix, []) if not one.done()]
+                    self._waiting[prefix] = [*waiting, future]
                     change = await future
         except TimeoutError:
             why = f": {held.reason}" if held.reason else ""
@@ -167,18 +173,22 @@ class Session:
 
     def _connected(self, transport: Transport) -> None:
         self._transport = transport
+        self._up_since = self._loop.time()
         self.connections += 1
         now = self.clock()
         self._execute(self.endpoint.connected(FIRST_FACE, transport.spec, now), now)
 
     async def _dial_again(self) -> None:
-        pause = FIRST_PAUSE_S
         while True:
-            await asyncio.sleep(pause * (0.75 + self.randomness.random() / 2))
+            await asyncio.sleep(self._pause_s * (0.75 + self.randomness.random() / 2))
+            self._pause_s = min(LAST_PAUSE_S, self._pause_s * 2)
             try:
                 transport = await self._dial(self)
             except Disconnected as error:
-                pause = min(LAST_PAUSE_S, pause * 2)
+                self.endpoint.disconnected(str(error))
+                continue
+            except Exception as error:  # noqa: BLE001  whatever it is, it must not end the dialling
+                self.journal.warn("dialling again failed: %s: %s", type(error).__name__, error)
                 self.endpoint.disconnected(str(error))
                 continue
             self._connected(transport)

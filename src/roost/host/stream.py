@@ -16,6 +16,10 @@ from roost.forwarding.face import FaceSpec
 from roost.host.framing import Framer
 from roost.host.transport import MAX_QUEUE_BYTES, READ_BYTES, Counters, Owner
 
+# One buffer for all reads: asking `recv` for so much maps and unmaps memory every time, which costs more than the copy.
+_BUFFER: Final = bytearray(READ_BYTES)
+_VIEW: Final = memoryview(_BUFFER)
+
 Describe: TypeAlias = Callable[[socket.socket], FaceSpec]
 
 
@@ -26,6 +30,7 @@ class StreamTransport:
         sock.settimeout(0)
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _keep_alive(sock)
         self.spec: Final = spec
         self.counters: Final = Counters()
         self._sock: Final = sock
@@ -97,15 +102,16 @@ class StreamTransport:
 
     def _readable(self) -> None:
         try:
-            chunk = self._sock.recv(READ_BYTES)
+            size = self._sock.recv_into(_BUFFER)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._fail(f"reading failed: {error.strerror}")
             return
-        if not chunk:
+        if not size:
             self._fail("the other end closed it")
             return
+        chunk = bytes(_VIEW[:size])
         packets: list[bytes] = []
         reason = ""
         try:
@@ -138,6 +144,15 @@ class StreamTransport:
         if self._open:
             self.close()
             self._owner.closed(self, reason)
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Have the system find out within a minute that the other end vanished without a word."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("KEEPIDLE", 30), ("KEEPINTVL", 10), ("KEEPCNT", 3), ("USER_TIMEOUT", 60_000)):
+        number = getattr(socket, f"TCP_{option}", None)  # not every system has them all
+        if number is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, number, value)
 
 
 class StreamListener:

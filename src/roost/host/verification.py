@@ -1,7 +1,8 @@
 """Checking what a face fetched, fetching the certificates it takes. Secure by default.
 
 A verifier says `Accepted`, `Rejection` or `Wanted(name)` (`roost.trust`); this is what turns `Wanted` into a fetched
-certificate and asks again. Who has no trust configured accepts nothing: the refusal says what to do.
+certificate and asks again. When one cannot be had it asks again all the same: another certificate of the same key may
+do. Who has no trust configured accepts nothing: the refusal says what to do.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from roost.errors import Unreachable, Untrusted
+from roost.errors import Nacked, RoostError, TimedOut, Untrusted
 from roost.naming import Name
-from roost.trust.verdict import Accepted, Rejection, Verdict, Wanted
+from roost.trust.verdict import Accepted, Rejection, Verdict
 from roost.wire import Data
 
 MAX_CERTIFICATES: Final = 16  # to fetch for one packet; chains are shorter, loops are not
@@ -73,7 +74,7 @@ class Verification:
         self.verifier: Final = verifier
         self._clock: Final = clock
         self._fetch: Final = fetch
-        self._fetching: dict[Name, asyncio.Task[None]] = {}  # one fetch per certificate, however many wait for it
+        self._fetching: dict[Name, asyncio.Task[str]] = {}  # one fetch per certificate, however many wait for it
 
     def quick(self, data: Data) -> Accepted | None:
         """Check without fetching: None where `check` has to be awaited; raises `Untrusted`."""
@@ -84,38 +85,53 @@ class Verification:
 
     async def check(self, data: Data) -> Accepted:
         """Check, fetching what is wanted; raises `Untrusted` with the rule that failed."""
+        troubles: dict[Name, str] = {}
         for _ in range(MAX_CERTIFICATES):
             verdict = self.verifier.check(data, self._clock())
             if isinstance(verdict, Accepted):
                 return verdict
             if isinstance(verdict, Rejection):
-                raise verdict.error()
-            await self._learn(data, verdict)
+                raise _explained(data, verdict, troubles)
+            if verdict.name in troubles:
+                break  # it is asked for in vain
+            trouble = await self._learn(verdict.name)
+            if trouble:
+                troubles[verdict.name] = trouble
+        if troubles:
+            raise _explained(data, None, troubles)
         raise Untrusted(
             f"{data.name}: more than {MAX_CERTIFICATES} certificates are wanted to verify it; it may be a loop"
         )
 
-    async def _learn(self, data: Data, wanted: Wanted) -> None:
-        task = self._fetching.get(wanted.name)
+    async def _learn(self, name: Name) -> str:
+        """Fetch a certificate and learn it, together with whoever else waits for it; says what went wrong."""
+        task = self._fetching.get(name)
         if task is None:
-            task = asyncio.ensure_future(self._fetch_and_learn(wanted.name))
-            self._fetching[wanted.name] = task
-            task.add_done_callback(lambda _: self._fetching.pop(wanted.name, None))
-        try:
-            await asyncio.shield(task)
-        except Unreachable as error:
-            raise Untrusted(
-                f"{data.name} cannot be verified: its certificate {wanted.name} could not be fetched ({error}); "
-                "its producer, or a repo, has to serve it"
-            ) from None
+            task = asyncio.ensure_future(self._fetch_and_learn(name))
+            self._fetching[name] = task
+            task.add_done_callback(lambda _: self._fetching.pop(name, None))
+        return await asyncio.shield(task)
 
-    async def _fetch_and_learn(self, name: Name) -> None:
+    async def _fetch_and_learn(self, name: Name) -> str:
         try:
             certificate = await self._fetch(name)
-        except Unreachable:
+        except (TimedOut, Nacked) as error:
             self.verifier.missing(name, self._clock())
-            raise
+            return str(error)
+        except RoostError as error:  # our own face is down or full: that says nothing about the certificate
+            return str(error)
         refusal = self.verifier.learn(certificate, self._clock())
-        if refusal is not None:
-            self.verifier.missing(name, self._clock())
-            raise refusal.error()
+        if refusal is None:
+            return ""
+        self.verifier.missing(name, self._clock())
+        return str(refusal)
+
+
+def _explained(data: Data, verdict: Rejection | None, troubles: dict[Name, str]) -> Untrusted:
+    """The refusal, with what went wrong while certificates were fetched."""
+    if verdict is None:
+        reason = "a certificate that is wanted could not be fetched; its producer, or a repo, has to serve it"
+    else:
+        reason = str(verdict)
+    added = "".join(f" ({name}: {trouble})" for name, trouble in troubles.items() if trouble not in reason)
+    return Untrusted(f"{data.name} cannot be verified: {reason}{added}" if added or verdict is None else reason)

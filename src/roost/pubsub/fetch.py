@@ -141,6 +141,7 @@ class SegmentFetch:
         self._next_new = 0
         self._next_delivered = 0
         self._taken = 0
+        self._calm_until = 0
         self._recovery = -1  # shrinking again only for segments asked after the last shrinking
 
     def start(self, now: int) -> list[Effect]:
@@ -184,8 +185,9 @@ class SegmentFetch:
                 effects += self._exhausted(flight, now)
             else:
                 self._again.append(number)
-        if lost:
+        if lost and now >= self._calm_until:  # one blackout is one reason to wait longer, whatever it cost
             self.rtt.backed_off()
+            self._calm_until = now + self.rtt.rto
         return effects if self.over else effects + self._pump(now)
 
     def deadline(self) -> int | None:

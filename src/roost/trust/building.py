@@ -4,6 +4,14 @@
     device   root → department → user → the user's device
     repo     root → building → group → repo → record;  a campus-wide group's key is signed by the root directly
 
+Beside its readings or records everyone may publish versioned objects (a file, say, as `roost serve` does) with their
+RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds for one depth; there are rules for
+
+    panel, user's device   <name>/<object> and <name>/<folder>/<object>       a stream's name is of the second shape
+    repo, group            <name>/<object>                                    deeper, a group would speak for its panels
+
+and `extra` takes more.
+
 Buildings, departments and campus-wide groups are listed in the schema, because they look alike; groups, panels, repos
 and users are not: their issuer decides who they are. A name binds the same pattern on both sides of a signature, which
 is what keeps Panel1 out of Panel2's streams and Building2 out of Building1's chains.
@@ -60,8 +68,10 @@ def _sites(buildings: str, systems: str) -> list[str]:
         "",
         "// repo chain",
         "#group: #area/#KEY <= #building",
+        *_objects("#area", "group_", "#group"),
         f'#repo: #area/"{REPO}"/repo/#KEY <= #group',
         f'#record: #area/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #repo',
+        *_objects(f'#area/"{REPO}"/repo', "repo_", "#repo"),
     ]
 
 
@@ -82,10 +92,12 @@ def _campus(company: Company, groups: list[Group], systems: list[str]) -> list[s
         "// campus-wide groups: no building stands between them and the root",
         f"#campus: #company/{'/'.join(systems)} & {' | '.join(choices)}",
         "#campus_group: #campus/#KEY <= #root",
+        *_objects("#campus", "campus_group_", "#campus_group"),
         "#campus_panel: #campus/panel/#KEY <= #root",
         *_published("#campus/panel", "campus_", "#campus_panel"),
         f'#campus_repo: #campus/"{REPO}"/repo/#KEY <= #campus_group',
         f'#campus_record: #campus/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #campus_repo',
+        *_objects(f'#campus/"{REPO}"/repo', "campus_repo_", "#campus_repo"),
     ]
 
 
@@ -98,18 +110,29 @@ def _people(departments: str) -> list[str]:
         "#user: #people/user/#KEY <= #department",
         "#user_device: #people/user/user_device/#KEY <= #user",
         '#user_reading: #people/user/user_device/metric/_seq & {_seq: $eq_type("seq=0")} <= #user_device',
+        *_objects("#people/user/user_device", "user_", "#user_device"),
+        *_objects("#people/user/user_device/folder", "user_", "#user_device"),
     ]
 
 
 def _published(panel: str, prefix: str, key: str) -> list[str]:
-    """What a panel signs: readings, the streams' content keys (`access.py`) and RDR metadata."""
+    """What a panel signs: readings, the streams' content keys (`access.py`), and objects."""
     stream = f"#{prefix}stream"
-    versioned = '{_v: $eq_type("v=0"), _seg: $eq_type("seg=0")}'
     return [
         f"{stream}: {panel}/device/metric",
         f'#{prefix}reading: {stream}/_seq & {{_seq: $eq_type("seq=0")}} <= {key}',
         f'#{prefix}content_key: {stream}/"32=CK"/_v/"32=for"/_consumer & {{_v: $eq_type("v=0")}} <= {key}',
-        f'#{prefix}metadata: {stream}/"32=metadata"/_v/_seg & {versioned} <= {key}',
+        *_objects(panel, prefix, key),
+        *_objects(f"{panel}/folder", prefix, key),
+    ]
+
+
+def _objects(owner: str, prefix: str, key: str) -> list[str]:
+    """The segments of versioned objects right below a name, and the metadata that tells their newest version."""
+    types = '{object: $eq_type("text"), _v: $eq_type("v=0"), _seg: $eq_type("seg=0")}'
+    return [
+        f"#{prefix}object: {owner}/object/_v/_seg & {types} <= {key}",
+        f'#{prefix}metadata: {owner}/object/"32=metadata"/_v/_seg & {types} <= {key}',
     ]
 
 

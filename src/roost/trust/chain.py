@@ -1,7 +1,8 @@
 """Following certificates from a signer to an anchor [ndn-packets.md §7].
 
 One `ChainWalk` belongs to one check: no certificate is looked at twice in it, so loops end and the work is bounded by
-the store's bound. A certificate whose issuer is known and whose signature is not the issuer's is forged and is dropped.
+the store's bound. Where none of a key's certificates is believed another one is asked for, so that whoever slips us a
+false one, or an old one, keeps out the true one for no longer than it takes to fetch that.
 
 A KeyLocator that names one certificate is content with any other of the same key: data outlives the certificate that
 was current when it was signed, and a renewed one vouches for the same key.
@@ -20,7 +21,7 @@ from roost.trust.keys import PublicKey, load_public
 from roost.trust.schema import Schema
 from roost.trust.verdict import Accepted, Rejection, Wanted
 from roost.wire import SignatureInfo
-from roost.wire.certificate import Certificate, key_name_of, text_of
+from roost.wire.certificate import Certificate, is_certificate_name, key_name_of, text_of
 
 VALIDITY: Final = "validity"
 
@@ -153,13 +154,19 @@ class ChainWalk:
     def _is_missing(self, name: Name) -> bool:
         return self._missing.get(name.value, 0) > self._now
 
-    def renewal(self, info: SignatureInfo) -> Wanted | None:
-        """Ask for any certificate of the key when those at hand are out of date; None if not, or if that was tried."""
-        found = self.candidates(info)
-        if not found or any(certificate.valid_at(self._now) for certificate in found):
-            return None
-        key = found[0].key_name
-        return None if self._is_missing(key) else Wanted(key)
+    def another(self, info: SignatureInfo, kept: Rejection) -> Rejection | Wanted:
+        """Ask for a certificate besides those that are not believed; `kept`, the reason, if that was tried."""
+        locator = info.key_name
+        if locator is None:
+            return kept
+        found = {certificate.name for certificate in self.candidates(info)}
+        if is_certificate_name(locator) and not self._is_missing(locator) and locator not in found:
+            return Wanted(locator, kept)
+        try:
+            key = key_name_of(locator)
+        except BadName:
+            return kept
+        return kept if self._is_missing(key) else Wanted(key, kept)
 
     def follow(self, certificate: Certificate, depth: int = 1) -> Step:
         """Find out whether a certificate is believed."""
@@ -182,7 +189,6 @@ class ChainWalk:
         try:
             key = load_public(certificate.public_key)
         except BadPacket as error:
-            self._store.drop(certificate)
             return Rejection(str(error), "chain", certificate.name, "have a key of a known kind certified")
         if certificate.wire in self._anchors:
             return Chain(certificate, key)
@@ -216,14 +222,15 @@ class ChainWalk:
                 continue
             if info.type == above.key.signature_type and above.key.verify(data.signed_portion, data.signature_value):
                 return Chain(certificate, key, above)
-            self._store.drop(certificate)
             return Rejection(
                 f"the certificate is not signed by its issuer {issuer.name}: it was altered or forged",
                 rule,
                 certificate.name,
                 "fetch it again; if it stays so, have it issued anew",
             )
-        return self.renewal(info) or kept or self._absent_issuer(certificate)
+        if isinstance(kept, Rejection):
+            return self.another(info, kept)
+        return kept or self._absent_issuer(certificate)
 
     def _absent_issuer(self, certificate: Certificate) -> Step:
         info = certificate.data.signature

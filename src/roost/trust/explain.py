@@ -71,6 +71,8 @@ def explain_packet(packet: Data | Interest, verifier: Verifier, now: int) -> Exp
             label = "key" if position == 0 else "issuer"
             lines.append(_line(label, f"{name}{' (anchor)' if last and is_certificate_name(name) else ''}"))
         return Explanation(good=True, text="\n".join(lines))
+    if isinstance(verdict, Wanted) and verdict.otherwise is not None:
+        verdict = verdict.otherwise  # what is wrong with the certificates that are here says more
     lines.append(_line("trusted", "no" if isinstance(verdict, Rejection) else "not yet"))
     if isinstance(verdict, Wanted):
         verdict = Rejection(

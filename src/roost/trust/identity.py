@@ -85,6 +85,8 @@ def certify_request(issuer: Identity, request: Certificate, now: int, lifetime: 
         raise BadConfig(f"{request.name} is not self-signed; a request is, and holds the key to certify")
     if not load_public(request.public_key).verify(data.signed_portion, data.signature_value):
         raise BadPacket(f"{request.name} is not signed by the key it holds; ask for it again")
+    if not request.valid_at(now):
+        raise BadConfig(f"the request {request.name} is good for a day from when it was made; have it made anew")
     return certify(issuer, request.key_name, request.public_key, now, lifetime)
 
 

@@ -175,13 +175,14 @@ def _next_labels(node: Node) -> list[str]:
     labels = [f'"{Name(value).at(0)}"' for value in node.values]
     for edge in node.edges:
         options = [str(Name(o.value).at(0)) for group in edge.constraints for o in group if o.value is not None]
-        types = [
-            f"{str(Name(value).at(0)).partition('=')[0]}=<number>"
+        typed = [
+            Name(value).at(0)
             for group in edge.constraints
             for option in group
             for value, _ in option.arguments
             if value is not None
         ]
+        types = [f"{str(example).partition('=')[0]}=<number>" for example in typed if example.type != GENERIC]
         choices = "|".join(options or types)
         labels.append(f"{edge.label} ({choices})" if choices else edge.label)
     return labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from roost.errors import Untrusted
@@ -39,9 +39,13 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A certificate is missing: fetch `name` with CanBePrefix, `learn` it, check again."""
+    """A certificate is missing: fetch `name` with CanBePrefix, `learn` it, check again.
+
+    `otherwise` is what speaks against the certificates that are here, where there are any.
+    """
 
     name: Name
+    otherwise: Rejection | None = field(default=None, compare=False)
 
 
 Verdict: TypeAlias = Accepted | Rejection | Wanted

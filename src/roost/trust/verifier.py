@@ -120,12 +120,16 @@ class Verifier:
             certificate = Certificate.decode(packet)
         except BadPacket as error:
             return Rejection(str(error), key=packet.name, fix="its publisher must serve a certificate under this name")
+        known = certificate in self._store
         self._store.put(certificate)
         if not certificate.valid_at(now):
             return Chain.out_of_date(certificate, now)
-        self._missing.pop(certificate.name.value, None)
-        self._missing.pop(certificate.key_name.value, None)
-        self.counters.learned += 1
+        for name in (certificate.name, certificate.key_name):
+            if known:
+                self.missing(name, now)  # there is no other to be had, so it is no use to ask on
+            else:
+                self._missing.pop(name.value, None)
+        self.counters.learned += not known
         return None
 
     def missing(self, name: Name, now: int) -> None:
@@ -163,11 +167,13 @@ class Verifier:
         walk = ChainWalk(self.schema, self._anchors, self._believed, self._store, self._missing, self.policy.depth, now)
         self.counters.chains_walked += 1
         kept: Rejection | Wanted | None = None
+        believed = False
         for certificate in walk.candidates(info):
             chain = walk.follow(certificate)
             if not isinstance(chain, Chain):
                 kept = prefer(kept, chain)
                 continue
+            believed = True
             rule = self.schema.rule_for(packet.name, certificate.name)
             if rule is None:
                 kept = kept or judge_locator(self.schema, packet.name, info, certificate.name)
@@ -178,7 +184,9 @@ class Verifier:
             else:
                 self._remember(info, chain)
                 return self._accept(packet, info, chain, rule, now)
-        return walk.renewal(info) or kept or walk.absent(info)
+        if isinstance(kept, Rejection) and not believed:
+            return walk.another(info, kept)
+        return kept or walk.absent(info)
 
     def _accept(self, packet: Data | Interest, info: SignatureInfo, chain: Chain, rule: str, now: int) -> Verdict:
         if isinstance(packet, Interest):

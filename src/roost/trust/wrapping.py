@@ -75,6 +75,9 @@ class Recipient:
             raise BadConfig(f"content keys are wrapped for RSA keys of {MIN_RSA_BITS} bits or more, not {raw.key_size}")
         self._raw: Final[RawRecipient] = raw
         self.digest: Final = sha256(spki).digest()
+        if not isinstance(raw, EllipticCurvePublicKey):  # whose points OpenSSL checks when it reads them
+            # A key that cannot receive must fail here, not when a stream changes its key for all readers.
+            self.wrap(bytes(KEY_BYTES), Name(), lambda size: b"\x01" * size)
 
     def wrap(self, key: bytes, name: Name, entropy: Entropy) -> bytes:
         """Wrap a content key, to be published under `name`."""
@@ -89,7 +92,12 @@ class Recipient:
         if isinstance(raw, X25519PublicKey):
             mine = X25519PrivateKey.from_private_bytes(entropy(KEY_BYTES))
             ephemeral = mine.public_key().public_bytes_raw()
-            shared = mine.exchange(raw)
+            try:
+                shared = mine.exchange(raw)
+            except ValueError:  # a point of low order: everyone would know what is shared
+                raise BadConfig(
+                    f"the X25519 key {self.digest.hex()} can keep no secret; have the consumer's key made anew"
+                ) from None
             method = _X25519
         else:
             pair = p256_key(entropy)

@@ -64,6 +64,11 @@ class Link:
         """Whether everything has to go through this link, to be acknowledged."""
         return self._reliability is not None
 
+    @property
+    def next_sequence(self) -> int:
+        """The Sequence of the next packet."""
+        return self._next
+
     def wrap(self, packets: Sequence[LpPacket | bytes], now: int) -> list[bytes]:
         """Turn network packets, bare or with headers, into datagrams within the MTU."""
         out: list[bytes] = []

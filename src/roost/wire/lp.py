@@ -10,7 +10,7 @@ from typing import Final
 
 from roost.errors import BadPacket
 from roost.naming.number import nni, read_nni, var
-from roost.wire.tlv import FRAGMENT, LP_PACKET, element, tlv
+from roost.wire.tlv import FRAGMENT, LP_PACKET, element, skip, tlv
 
 SEQUENCE: Final = 81
 FRAG_INDEX: Final = 82
@@ -163,7 +163,7 @@ def _header(lp: LpPacket, type_: int, wire: bytes, low: int, high: int) -> None:
     elif type_ == FRAG_COUNT:
         lp.frag_count = read_nni(wire, low, high)
     elif type_ == NACK:
-        lp.nack = _inner_number(wire, low, high, NACK_REASON)
+        lp.nack = _inner_number(wire, low, high, NACK_REASON) if low < high else NO_REASON
     elif type_ == INCOMING_FACE:
         lp.incoming_face = read_nni(wire, low, high)
     elif type_ == NEXT_HOP_FACE:
@@ -183,6 +183,8 @@ def _header(lp: LpPacket, type_: int, wire: bytes, low: int, high: int) -> None:
             raise BadPacket("NonDiscovery is a flag and has no value")
         lp.non_discovery = True
     elif type_ == PREFIX_ANNOUNCEMENT:
+        if low == high:
+            raise BadPacket("PrefixAnnouncement is empty, it holds a Data")
         lp.announcement = wire[low:high]
     elif not (800 <= type_ <= 959 and type_ & 3 == 0):
         raise BadPacket(f"unknown link header {type_} may not be ignored")
@@ -195,11 +197,16 @@ def _fixed(wire: bytes, low: int, high: int) -> int:
 
 
 def _inner_number(wire: bytes, low: int, high: int, expected: int) -> int:
-    while low < high:
-        type_, start, low = element(wire, low, high)
-        if type_ == expected:
-            return read_nni(wire, start, low)
-    return 0
+    """Read the number that a header holds as its first element; what follows it obeys the critical-bit rule."""
+    type_, start, position = element(wire, low, high)
+    if type_ != expected:
+        raise BadPacket(f"element {expected} was expected inside a link header, this is {type_}")
+    number = read_nni(wire, start, position)
+    while position < high:
+        at = position
+        type_, _, position = element(wire, at, high)
+        skip(type_, at, "a link header")
+    return number
 
 
 def nack(interest: bytes, reason: int) -> bytes:
