@@ -58,6 +58,10 @@ def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: 
             out = tmp_path / "out"
             roost(environment, "fetch", "--segments", "--accept-any", "/room/temperature", "-o", str(out))
             assert out.read_bytes() == content
+            nowhere = roost(
+                environment, "fetch", "--segments", "--accept-any", "/room/temperature", "-o", str(tmp_path)
+            )
+            assert nowhere.stderr == f"roost fetch: {tmp_path} cannot be written: Is a directory\n".encode()
             one = roost(environment, "fetch", "--prefix", "--fresh", "--pretty", "--accept-any", "/room/temperature")
             assert one.stdout.decode().startswith("name       /room/temperature/v=")
             refused = roost(environment, "fetch", "--prefix", "/room/temperature")
@@ -73,6 +77,15 @@ def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: 
     assert not (tmp_path / "roost" / "node.sock").exists()
 
 
+def test_a_reader_that_has_enough_is_no_error(environment: dict[str, str]) -> None:
+    with subprocess.Popen([*RUN, "doctor"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
 def test_a_node_without_keys_stays_on_this_machine(environment: dict[str, str]) -> None:
     refused = roost(environment, "node", "--tcp", "0.0.0.0:0")
     assert refused.returncode == 1
@@ -85,6 +98,8 @@ def test_a_node_without_keys_stays_on_this_machine(environment: dict[str, str]) 
         (["fetch", "no-slash"], b"a name starts with '/'"),
         (["fetch", "/x", "--uri", "carrier-pigeon://x"], b"write unix:///path"),
         (["fetch", "/x", "--accept-any"], b"/x was refused by a Nack from internal://app: no route"),
+        (["fetch", "/x", "--accept-any", "--tries", "0"], b"--tries is at least 1"),
+        (["fetch", "/x", "--segments", "--lifetime-ms", "0"], b"--lifetime-ms is at least 1"),
         (["serve", "/x", "/does/not/exist"], b"cannot read /does/not/exist"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import socket
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -268,6 +269,27 @@ def test_a_refused_registration_says_the_code(monkeypatch: pytest.MonkeyPatch) -
     run(test)
 
 
+def test_a_forwarder_that_does_not_answer_a_registration_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "n.sock"
+
+    async def test() -> None:
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(str(path))
+            silent.listen()
+            async with anyone(f"unix://{path}") as face:
+                await refused(face)
+
+    async def refused(face: Face) -> None:
+        serving = face.serve("/p", lambda _: b"")
+        for _ in range(3):
+            said = r"/p is not registered with unix://.*n.sock after 0.01 s; it is registering"
+            with pytest.raises(TimedOut, match=said):
+                await serving.ready(0.01)
+        assert len(face._session._waiting[Name.parse("/p")]) == 1  # they do not pile up
+
+    run(test)
+
+
 # -- drops
 
 
@@ -515,17 +537,18 @@ def test_the_synchronous_facade() -> None:
 
 def test_a_synchronous_face_can_live_across_the_cells_of_a_notebook() -> None:
     there, here = connect_sync(verifier=ACCEPT_ANY), connect_sync(verifier=ACCEPT_ANY)
-    there.serve("/s", lambda _: b"sync")
+    serving = there.serve("/s", lambda _: b"sync")
     there.publish_object("/o", bytes(100_000))
     assert here.fetch("/s/x").content == b"sync"
     segments = here.fetch_segments("/o")
     next(segments)
     here.close()
     here.close()  # harmless: `there` goes on
-    segments.close()  # type: ignore[attr-defined]  a generator
+    segments.close()
     with connect_sync(verifier=ACCEPT_ANY) as again:
         assert again.fetch("/s/y").content == b"sync"
     there.close()
+    serving.close()
     assert _background._loop is None
 
 

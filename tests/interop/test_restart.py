@@ -1,6 +1,7 @@
 """Our node is killed and started again: clients stay up, come back by themselves, and what they serve is served again.
 
-Not over UDP: there nobody notices that the other end has gone. Not NDNts: on Node 20 it opens the connection again and
+Not over UDP: there nobody notices that the other end has gone until a registration is renewed (every 15 s, which
+`tests/e2e/test_host_client.py` makes quicker). Not NDNts: on Node 20 it opens the connection again and
 then sends nothing over it, to a bare TCP server as little as to us.
 """
 

@@ -9,7 +9,7 @@ import pytest
 from roost.cli import main
 from roost.host.keystore import KeyStore
 from roost.naming import Name
-from roost.trust import generate, import_safebag
+from roost.trust import export_safebag, generate, import_safebag, self_sign
 from roost.trust.identity import request
 from roost.wire import DigestSigner, encode_data, sign_interest
 from roost.wire.safebag import from_text, to_text
@@ -207,3 +207,25 @@ def test_an_anchor_is_imported_only_if_the_schema_has_such_anchors(
 def test_open_keys_are_refused_with_a_sentence(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     next((made / "keys").iterdir()).chmod(0o644)
     assert "open to other users" in says(capsys, "keys", "list", status=1)
+
+
+def test_a_safebag_that_is_refused_as_an_anchor_leaves_no_key(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROOST_PASSPHRASE", "correct horse battery staple")
+    stranger = self_sign(generate(Name.parse("/Stranger"), random.Random(1).randbytes), NOW)
+    (tmp_path / "bag").write_bytes(export_safebag(stranger, b"correct horse battery staple"))
+    before = len(KeyStore(made).private_keys())
+    assert "not named as" in says(capsys, "keys", "import", "--anchor", str(tmp_path / "bag"), status=1)
+    assert len(KeyStore(made).private_keys()) == before
+
+
+def test_a_passphrase_file_that_is_no_text_is_named(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "noise").write_bytes(b"\xff\xfe")
+    said = says(
+        capsys, "keys", "export", "/BigCompany/BMS", "bag", "--passphrase-file", str(tmp_path / "noise"), status=1
+    )
+    assert "noise cannot be read: it is not text" in said
+    assert made.exists()

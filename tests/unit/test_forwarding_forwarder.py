@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from tests.fabric import START, Fabric
 
-from roost.forwarding.face import AD_HOC, INTERNAL_FACE, MULTI_ACCESS, Arrived, FaceSpec, Send
+from roost.forwarding.face import AD_HOC, FIRST_FACE, INTERNAL_FACE, MULTI_ACCESS, Arrived, FaceSpec, Send
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.settings import ForwarderSettings
 from roost.forwarding.strategy import STRATEGY_PREFIX
@@ -489,20 +489,81 @@ def test_closing_a_face_forgets_its_routes_and_what_waits_on_it() -> None:
 
 
 def test_tables_are_bounded_and_say_so() -> None:
-    bench = Bench(pit_limit=2, store_packets=2, face_limit=4)
-    consumer, producer = bench.face(), bench.face()
+    bench = Bench(pit_limit=4, store_packets=2, face_limit=5)
+    consumer, other, producer = bench.face(), bench.face(), bench.face()
     bench.route("/p", producer)
     bench.ask(consumer, "/p/1")
     bench.ask(consumer, "/p/2")
-    assert reason(bench.ask(consumer, "/p/3"), consumer) == CONGESTION
-    assert bench.forwarder.pit.refused == 1
-    for n in range(5):
+    assert reason(bench.ask(consumer, "/p/3"), consumer) == CONGESTION, "one face may fill half of the table"
+    bench.ask(other, "/p/4")
+    bench.ask(other, "/p/5")
+    assert reason(bench.ask(bench.face(), "/p/6"), FIRST_FACE + 3) == CONGESTION, "the table is full"
+    assert bench.forwarder.pit.refused == 2
+    for n in range(1, 6):
         bench.give(producer, data(f"/p/{n}"))
         bench.ask(consumer, f"/p/x{n}")
         bench.give(producer, data(f"/p/x{n}"))
     assert len(bench.forwarder.store) == 2
-    bench.face()
     assert bench.face() not in bench.forwarder.faces
+
+
+def test_pending_bytes_are_bounded_too() -> None:
+    bench = Bench(pit_bytes=20_000)
+    consumer, producer = bench.face(), bench.face()
+    bench.route("/p", producer)
+    accepted = sum(producer in bench.ask(consumer, f"/p/{n}", parameters=bytes(5000)) for n in range(10))
+    assert accepted == 4
+    bench.after(5000)
+    assert bench.forwarder.pit.size_bytes == 0
+    assert bench.forwarder.faces[consumer].waiting == 0
+
+
+def test_a_repeated_nonce_of_the_same_face_is_no_loop_whatever_came_between() -> None:
+    bench = Bench()
+    a, b, producer = bench.face(), bench.face(), bench.face()
+    bench.route("/p", producer)
+    bench.ask(a, "/p/1", nonce=b"aaaa")
+    bench.after(10)
+    bench.ask(b, "/p/1", nonce=b"bbbb")
+    bench.after(20)
+    assert list(bench.ask(a, "/p/1", nonce=b"aaaa")) == [producer]
+
+
+def test_a_new_next_hop_gets_the_interest_of_somebody_else() -> None:
+    bench = Bench()
+    bench.forwarder.strategies.set(N("/sync"), STRATEGY_PREFIX / "multicast")
+    a, b = bench.face(), bench.face()
+    bench.ask(a, "/sync/1")
+    bench.ask(b, "/sync/1")
+    bench.route("/sync", b)
+    sent = {effect.face for effect in bench.forwarder.flush(bench.now) if isinstance(effect, Send)}
+    assert sent == {b}, "it asked last, but a waits too"
+
+
+def test_an_interest_that_grows_too_large_on_the_way_leaves_nothing_behind() -> None:
+    bench = Bench()
+    consumer, producer = bench.face(), bench.face()
+    bench.route("/p", producer)
+    wire = next(w for size in range(8700, 8800) if len(w := encode_interest(N("/p/1"), parameters=bytes(size))) == 8799)
+    assert bench.give(consumer, wire) == {}
+    assert "limit is 8800" in bench.rejected[0]
+    assert len(bench.forwarder.pit) == 0
+
+
+def test_a_data_without_a_name_answers_nobody() -> None:
+    bench = Bench(unsolicited="admit-all")
+    consumer, producer = bench.face(), bench.face()
+    bench.route("/p", producer)
+    bench.give(producer, encode_data(Name(), b"poison", SIGNER, freshness_ms=10_000))
+    assert list(bench.ask(consumer, "/p", can_be_prefix=True, must_be_fresh=True)) == [producer]
+
+
+def test_names_of_absurd_length_are_not_forwarded() -> None:
+    bench = Bench()
+    consumer, producer = bench.face(), bench.face()
+    bench.route("/p", producer)
+    assert bench.give(consumer, encode_interest(Name.of("p", *["x"] * 300), nonce=b"abcd")) == {}
+    assert bench.forwarder.dropped["name too long"] == 1
 
 
 def test_garbage_is_rejected_with_a_reason_and_costs_only_itself() -> None:

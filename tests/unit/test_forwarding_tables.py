@@ -6,7 +6,7 @@ import pytest
 
 from roost.errors import Refused
 from roost.forwarding.fib import Fib, PrefixTable
-from roost.forwarding.pit import DeadNonces
+from roost.forwarding.nonces import DeadNonces
 from roost.forwarding.store import ContentStore
 from roost.forwarding.strategy import STRATEGY_PREFIX, Strategies
 from roost.machine import MS, SECOND
@@ -161,3 +161,15 @@ def test_dead_nonces_are_forgotten_in_time_and_bounded() -> None:
     assert (len(nonces), nonces.evicted) == (2, 1)
     nonces.expire(7 * SECOND)
     assert len(nonces) == 0
+
+
+def test_closing_a_face_touches_only_its_own_prefixes() -> None:
+    fib = Fib()
+    for n in range(100):
+        fib.set(N(f"/{n}"), [(n % 3, 0), (9, 1)], 0)
+    version = fib.version
+    fib.drop_face(7, 0)
+    assert fib.version == version
+    fib.drop_face(1, 0)
+    assert fib.version == version + 33
+    assert all(hop != 1 for _, hops in fib.entries() for hop, _ in hops)

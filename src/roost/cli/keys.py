@@ -152,9 +152,9 @@ def _import(store: KeyStore, options: argparse.Namespace) -> int:
     wire = read_packet_file(options.file)
     if wire[0] == SAFE_BAG:
         identity = import_safebag(wire, _passphrase(options, f"passphrase of {options.file}: "))
-        store.save_key(identity.key)
         certificate = identity.certificate
     else:
+        identity = None
         certificate = Certificate.decode(wire)
         for key in store.private_keys():
             if key.name == certificate.key_name:
@@ -165,6 +165,8 @@ def _import(store: KeyStore, options: argparse.Namespace) -> int:
         store.save_anchor(certificate)
     else:
         store.save_certificate(certificate)
+    if identity is not None:
+        store.save_key(identity.key)
     print(f"took {'anchor' if options.anchor else 'certificate'} {certificate.name}")
     return 0
 

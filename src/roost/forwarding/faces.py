@@ -48,6 +48,7 @@ class Face:
         "persistency",
         "reliable",
         "spec",
+        "waiting",
     )
 
     def __init__(self, face_id: int, spec: FaceSpec, first_sequence: int = 0) -> None:
@@ -72,6 +73,7 @@ class Face:
         self.in_bytes = 0
         self.out_bytes = 0
         self.next_mark = 0  # when the next packet is to be marked; 0 while there is no congestion
+        self.waiting = 0  # Interests of this face in the PIT
         self._over_since = 0
         self._marked = 0
         self._sequence = first_sequence  # where the next link machine begins to number

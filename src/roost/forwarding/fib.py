@@ -91,6 +91,7 @@ class Fib:
     def __init__(self, limit: int = MAX_PREFIXES) -> None:
         self._table: PrefixTable[list[tuple[int, int]]] = PrefixTable(limit)
         self.version = 0  # counts changes
+        self._of_face: dict[int, set[bytes]] = {}  # face → prefixes it is a next hop of
         self._shared: dict[tuple[tuple[int, int], ...], list[tuple[int, int]]] = {}
         self.added: list[
             tuple[Name, int]
@@ -106,14 +107,22 @@ class Fib:
 
     def set(self, prefix: Name, next_hops: list[tuple[int, int]], now: int) -> None:  # noqa: ARG002  agreed shape
         """Replace the next hops of a prefix; an empty list removes it."""
-        self.version += 1
-        old = self._table.get(prefix)
-        if not next_hops:
+        old = self._table.get(prefix) or []
+        if next_hops:
+            self._table.put(prefix, self._share(sorted(next_hops, key=_by_cost)))
+        else:
             self._table.remove(prefix)
-            return
-        self._table.put(prefix, self._share(sorted(next_hops, key=_by_cost)))
-        known = [] if old is None else [face for face, _ in old]
-        self.added.extend([(prefix, face) for face, _ in next_hops if face not in known])
+        self.version += 1
+        gone = {face for face, _ in old} - {face for face, _ in next_hops}
+        new = {face for face, _ in next_hops} - {face for face, _ in old}
+        for face in gone:
+            prefixes = self._of_face[face]
+            prefixes.discard(prefix.value)
+            if not prefixes:
+                del self._of_face[face]
+        for face in new:
+            self._of_face.setdefault(face, set()).add(prefix.value)
+            self.added.append((prefix, face))
 
     def get(self, prefix: Name) -> list[tuple[int, int]]:
         """Return the next hops of exactly this prefix."""
@@ -129,9 +138,9 @@ class Fib:
 
     def drop_face(self, face: int, now: int) -> None:
         """Remove a face from every entry."""
-        for prefix, next_hops in self._table.items():
-            if any(hop == face for hop, _ in next_hops):
-                self.set(prefix, [(hop, cost) for hop, cost in next_hops if hop != face], now)
+        for value in list(self._of_face.get(face, ())):
+            prefix = Name(value)
+            self.set(prefix, [(hop, cost) for hop, cost in self.get(prefix) if hop != face], now)
 
     def _share(self, next_hops: list[tuple[int, int]]) -> list[tuple[int, int]]:
         if len(self._shared) >= _MAX_SHARED:

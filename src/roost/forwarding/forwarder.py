@@ -22,12 +22,13 @@ from roost.forwarding.face import (
 )
 from roost.forwarding.faces import Face
 from roost.forwarding.fib import Fib
+from roost.forwarding.nonces import DEAD_NONCE_NS, DeadNonces
 from roost.forwarding.outbox import Outbox
-from roost.forwarding.pit import DEAD_NONCE_NS, DeadNonces, InRecord, OutRecord, Pit, PitEntry
+from roost.forwarding.pit import InRecord, OutRecord, Pit, PitEntry
 from roost.forwarding.routes import Routes
 from roost.forwarding.settings import ForwarderSettings
 from roost.forwarding.store import ContentStore
-from roost.forwarding.strategy import Onward, Plane, Strategies
+from roost.forwarding.strategy import Onward, Plane, Strategies, Strategy
 from roost.machine.contract import Effect, Randomness, Rejected, earliest
 from roost.naming.name import Name
 from roost.wire.data import Data, decode_data
@@ -37,6 +38,7 @@ from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE, LpPacket, decode_lp
 LOCALHOST: Final = Name.parse("/localhost").value
 LOCALHOP: Final = Name.parse("/localhop").value
 MAX_LIFETIME_MS: Final = 864_000_000  # ten days
+MAX_COMPONENTS: Final = 256  # of a name that is forwarded; keeps the cost of a prefix match in bounds
 _MS: Final = 1_000_000
 _SAMPLE_BYTES: Final = 64
 _BARE: Final = LpPacket()  # the headers of a packet that has none
@@ -50,7 +52,7 @@ class Forwarder(Plane):
         self.started = 0
         self.faces: dict[int, Face] = {}
         self.fib = Fib(settings.fib_limit)
-        self.pit = Pit(settings.pit_limit)
+        self.pit = Pit(settings.pit_limit, settings.pit_bytes)
         self.store = ContentStore(settings.store_packets, settings.store_bytes)
         self.strategies = Strategies()
         self.routes = Routes(self.fib, self.strategies)
@@ -129,21 +131,20 @@ class Forwarder(Plane):
         if len(self.faces) >= self._face_limit:
             self._drop("face limit")
             return [CloseFace(face_id)]
-        self.faces[face_id] = Face(face_id, spec)
+        self.faces[face_id] = Face(face_id, spec, self._randomness.getrandbits(64))
         return self.flush(now)
 
     def close_face(self, face_id: int, now: int) -> list[Effect]:
         """Forget a face, its routes and what was pending on it."""
-        if face_id == INTERNAL_FACE or self.faces.pop(face_id, None) is None:
+        face = self.faces.get(face_id)
+        if face is None or face_id == INTERNAL_FACE:
             return []
+        del self.faces[face_id]
         self._outbox.forget(face_id)
         self.fib.drop_face(face_id, now)
-        for entry in self.pit.everything():
-            entry.outs = [record for record in entry.outs if record.face != face_id]
-            kept = [record for record in entry.ins if record.face != face_id]
-            if len(kept) != len(entry.ins):
-                entry.ins = kept
-                if not kept:
+        if face.waiting:
+            for entry in self.pit.everything():
+                if self.pit.release(entry, face_id) is not None and not entry.ins:
                     self._give_up(entry, now)
         return self.flush(now)
 
@@ -198,40 +199,41 @@ class Forwarder(Plane):
         if not face.local and value.startswith(LOCALHOST):
             self._drop("scope")
             return
-        nonce = interest.nonce or self._randomness.getrandbits(32).to_bytes(4, "big")
-        if self.dead_nonces.has(value, nonce, now):
-            self._on_loop(face, interest, lp.pit_token, now)
+        if len(interest.cuts) > MAX_COMPONENTS:
+            self._drop("name too long")
             return
-        lifetime_ns = min(interest.lifetime_ms, MAX_LIFETIME_MS) * _MS
-        expires = now + lifetime_ns
+        nonce = interest.nonce or self._randomness.getrandbits(32).to_bytes(4, "big")
+        wire = interest.wire
+        if interest.hop_limit > 0 or not interest.nonce or interest.has_hint:
+            wire = self._rewritten(interest, nonce)
         entry = self.pit.find(interest)
+        known = None if entry is None else entry.in_record(face.id)
+        repeated = known is not None and known.nonce == nonce and not face.multi_access
+        if not repeated and (
+            self.dead_nonces.has(value, nonce, now) or (entry is not None and _been_here(entry, nonce))
+        ):
+            self._drop("loop")
+            self._nack(face, interest.wire, DUPLICATE, lp.pit_token, now)
+            return
         if entry is None:
             cached = self.store.find(interest, now)
             if cached is not None:
                 self._send_data(face, cached, lp.pit_token, 0, CONTENT_STORE_FACE, now)
                 return
-            if len(self.pit) >= self.pit.limit:
-                self.pit.refused += 1
-                self._drop("PIT full")
-                self._nack(face, interest.wire, CONGESTION, lp.pit_token, now)
-                return
-            entry = self.pit.insert(interest, InRecord(face.id, nonce, expires, lp.pit_token, interest.wire))
-            self.pit.arm(entry, expires)
-        elif _duplicate(entry, face, nonce):
-            self._on_loop(face, interest, lp.pit_token, now)
+        if known is None and not self.pit.has_room(face):
+            self._drop("PIT full")
+            self._nack(face, interest.wire, CONGESTION, lp.pit_token, now)
             return
+        lifetime_ns = min(interest.lifetime_ms, MAX_LIFETIME_MS) * _MS
+        record = InRecord(face, nonce, now + lifetime_ns, lp.pit_token, interest.wire)
+        if entry is None:
+            entry = self.pit.insert(interest, record)
         else:
-            entry.waits(InRecord(face.id, nonce, expires, lp.pit_token, interest.wire))
-            self.pit.arm(entry, max(entry.expires, expires))
-        route = self.routes.lookup(value, entry.cuts)
-        hops = route.hops
-        wire = interest.wire
-        if interest.hop_limit > 0 or not interest.nonce or interest.has_hint:
-            wire = self._rewritten(interest, nonce)
-            if interest.has_hint:
-                hops = self._hinted(interest, hops)
+            self.pit.renew(entry, record)
         onward = Onward(entry, face, wire, nonce, lifetime_ns, interest.hop_limit == 1, lp.congestion_mark, now)
         if lp.next_hop_face < 0:
+            route = self.routes.lookup(value, interest.cuts)
+            hops = self._hinted(interest, route.hops) if interest.has_hint else route.hops
             route.strategy.after_interest(self, onward, hops)
         elif self.eligible(onward, lp.next_hop_face):
             self.send_interest(onward, lp.next_hop_face)
@@ -261,10 +263,6 @@ class Forwarder(Plane):
 
     def _at_home(self, hints: list[Name]) -> bool:
         return any(region.starts_with(hint) for region in self._regions for hint in hints)
-
-    def _on_loop(self, face: Face, interest: Interest, token: bytes, now: int) -> None:
-        self._drop("loop")
-        self._nack(face, interest.wire, DUPLICATE, token, now)
 
     def eligible(self, onward: Onward, hop: int) -> bool:
         """Whether an Interest may go to a next hop: it exists, is not where it came from, and scope allows it."""
@@ -310,21 +308,28 @@ class Forwarder(Plane):
         return record
 
     def _use_new_hops(self, now: int) -> None:
-        added = self.fib.added
+        """Offer the next hops that came since the last time to the Interests that wait; one pass over the PIT."""
+        added: dict[bytes, list[int]] = {}
+        for prefix, hop in self.fib.added:
+            added.setdefault(prefix.value, []).append(hop)
         self.fib.added = []
-        for prefix, hop in added:
-            for entry in self.pit.under(prefix.value):
-                hops = self.fib.lookup(entry.value, entry.cuts) or []
-                ingress = self.faces.get(entry.ins[-1].face) if entry.ins else None
-                if ingress is None or not any(known == hop for known, _ in hops):
-                    continue
-                record = entry.ins[-1]
-                interest = decode_interest(record.wire)
-                wire = self._rewritten(interest, record.nonce)
-                left_ns = max(record.expires - now, 0)
-                onward = Onward(entry, ingress, wire, record.nonce, left_ns, interest.hop_limit == 1, 0, now)
-                if not interest.has_hint and self.eligible(onward, hop):
-                    self.strategies.lookup(entry.value, entry.cuts).after_new_hop(self, onward, hop)
+        for entry in self.pit.everything():
+            route = self.routes.lookup(entry.value, entry.cuts)
+            if route.strategy.uses_new_hops:
+                for cut in entry.cuts:
+                    for hop in added.get(entry.value[:cut], ()):
+                        if any(known == hop for known, _ in route.hops):
+                            self._use_new_hop(entry, hop, route.strategy, now)
+
+    def _use_new_hop(self, entry: PitEntry, hop: int, strategy: Strategy, now: int) -> None:
+        for record in reversed(entry.ins):
+            interest = decode_interest(record.wire)
+            wire = self._rewritten(interest, record.nonce)
+            left_ns = max(record.expires - now, 0)
+            onward = Onward(entry, record.face, wire, record.nonce, left_ns, interest.hop_limit == 1, 0, now)
+            if not interest.has_hint and self.eligible(onward, hop):
+                strategy.after_new_hop(self, onward, hop)
+                return
 
     # ── Data ──
 
@@ -349,27 +354,21 @@ class Forwarder(Plane):
             self.pit.remove(entry)
         if len(entries) == 1 and len(entries[0].ins) == 1:
             record = entries[0].ins[0]
-            if record.expires > now and (record.face != face.id or face.ad_hoc):
-                self._answer(record.face, data.wire, record.token, lp.congestion_mark, face.id, now)
+            if record.expires > now and (record.face is not face or face.ad_hoc):
+                self._send_data(record.face, data.wire, record.token, lp.congestion_mark, face.id, now)
         else:
             self._answer_many(entries, data.wire, lp.congestion_mark, face, now)
 
     def _answer_many(self, entries: list[PitEntry], wire: bytes, mark: int, face: Face, now: int) -> None:
-        waiting: dict[int, list[bytes]] = {}
+        waiting: dict[int, list[InRecord]] = {}
         for entry in entries:
             for record in entry.ins:
-                if record.expires > now and (record.face != face.id or face.ad_hoc):
-                    tokens = waiting.setdefault(record.face, [])
-                    if record.token not in tokens:
-                        tokens.append(record.token)
-        for downstream, tokens in waiting.items():
+                if record.expires > now and (record.face is not face or face.ad_hoc):
+                    waiting.setdefault(record.face.id, []).append(record)
+        for records in waiting.values():
             # one Data for several entries of a face cannot carry all their tokens: the face matches by name
-            self._answer(downstream, wire, tokens[0] if len(tokens) == 1 else b"", mark, face.id, now)
-
-    def _answer(self, downstream: int, wire: bytes, token: bytes, mark: int, source: int, now: int) -> None:
-        face = self.faces.get(downstream)
-        if face is not None:
-            self._send_data(face, wire, token, mark, source, now)
+            token = records[0].token if all(record.token == records[0].token for record in records) else b""
+            self._send_data(records[0].face, wire, token, mark, face.id, now)
 
     def _send_data(self, face: Face, wire: bytes, token: bytes, mark: int, source: int, now: int) -> None:
         face.out_data += 1
@@ -398,12 +397,9 @@ class Forwarder(Plane):
 
     def send_nack(self, entry: PitEntry, face: int, reason: int, now: int) -> None:
         """Refuse the Interest of one downstream; an entry that nobody waits for goes."""
-        record = entry.in_record(face)
-        target = self.faces.get(face)
+        record = self.pit.release(entry, face)
         if record is not None:
-            entry.ins.remove(record)
-            if target is not None:
-                self._nack(target, record.wire, reason, record.token, now)
+            self._nack(record.face, record.wire, reason, record.token, now)
         if not entry.ins:
             self._give_up(entry, now)
 
@@ -425,16 +421,11 @@ class Forwarder(Plane):
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
 
 
-def _duplicate(entry: PitEntry, face: Face, nonce: bytes) -> bool:
-    """Whether this nonce has been here by another way; the same face may repeat itself on a point-to-point link."""
-    found = False
+def _been_here(entry: PitEntry, nonce: bytes) -> bool:
+    """Whether an Interest with this nonce came in or went out already."""
     for record in entry.ins:
         if record.nonce == nonce:
-            if record.face == face.id and not face.multi_access:
-                return False
-            found = True
-    if found:
-        return True
+            return True
     return any(out.nonce == nonce for out in entry.outs)
 
 

@@ -1,23 +1,20 @@
-"""The pending Interest table, its timers and the dead nonce list [nfd-management §7].
+"""The pending Interest table [nfd-management §7].
 
 An entry is keyed by name, CanBePrefix and MustBeFresh: one dictionary for each of the four combinations, keyed by the
-bytes of the name. Timers are buckets of 10 ms: starting one is an append, stopping one a decrement, and a bucket that
-holds mostly stopped ones is swept.
+bytes of the name. The table is bounded in entries and in bytes, and no face may fill more than half of it. Timers are
+in `roost.forwarding.timers`.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import OrderedDict
 from typing import Final
 
+from roost.forwarding.faces import Face
+from roost.forwarding.timers import Timed, Timers
 from roost.wire.data import Data
 from roost.wire.interest import Interest
 
-BUCKET_NS: Final = 10_000_000
 INITIAL_SUPPRESSION_NS: Final = 10_000_000
-DEAD_NONCE_NS: Final = 6_000_000_000
-_FEW: Final = 64
 
 
 class InRecord:
@@ -25,12 +22,12 @@ class InRecord:
 
     __slots__ = ("expires", "face", "nonce", "token", "wire")
 
-    def __init__(self, face: int, nonce: bytes, expires: int, token: bytes, wire: bytes) -> None:
+    def __init__(self, face: Face, nonce: bytes, expires: int, token: bytes, wire: bytes) -> None:
         self.face: Final = face
-        self.nonce = nonce
-        self.expires = expires
-        self.token = token
-        self.wire = wire
+        self.nonce: Final = nonce
+        self.expires: Final = expires
+        self.token: Final = token
+        self.wire: Final = wire
 
 
 class OutRecord:
@@ -47,45 +44,25 @@ class OutRecord:
         self.interval_ns = INITIAL_SUPPRESSION_NS
 
 
-class Bucket:
-    """Entries that expire within the same 10 ms; those that left it early stay listed until it is swept."""
-
-    __slots__ = ("entries", "live", "number")
-
-    def __init__(self, number: int) -> None:
-        self.number: Final = number
-        self.live = 0
-        self.entries: list[PitEntry] = []
-
-
-class PitEntry:
+class PitEntry(Timed):
     """One pending name with its selectors, downstreams and upstreams."""
 
-    __slots__ = ("bucket", "cuts", "expires", "flags", "ins", "interval_ns", "last_sent", "outs", "value")
+    __slots__ = ("cuts", "flags", "ins", "interval_ns", "last_sent", "outs", "value")
 
     def __init__(self, value: bytes, cuts: list[int], flags: int, first: InRecord) -> None:
+        super().__init__()
         self.value: Final = value
         self.cuts: Final = cuts
         self.flags: Final = flags
         self.ins: list[InRecord] = [first]
         self.outs: list[OutRecord] = []
-        self.expires = 0
-        self.bucket: Bucket | None = None
         self.interval_ns = 0  # the strategy's retransmission suppression; 0 until it is first needed
         self.last_sent = 0
-
-    def waits(self, record: InRecord) -> None:
-        """Add a downstream, or replace what is known of it."""
-        for index, known in enumerate(self.ins):
-            if known.face == record.face:
-                self.ins[index] = record
-                return
-        self.ins.append(record)
 
     def in_record(self, face: int) -> InRecord | None:
         """Return the in-record of a face."""
         for record in self.ins:
-            if record.face == face:
+            if record.face.id == face:
                 return record
         return None
 
@@ -98,61 +75,69 @@ class PitEntry:
 
 
 class Pit:
-    """The table: bounded, with expiry in buckets."""
+    """The table: bounded, with expiry."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, limit_bytes: int) -> None:
         self.limit = limit
+        self.limit_bytes = limit_bytes
+        self.size_bytes = 0
         self.refused = 0
         self._tables: list[dict[bytes, PitEntry]] = [{}, {}, {}, {}]
         self._digests = 0  # entries whose name ends in an implicit digest
-        self._buckets: dict[int, Bucket] = {}
-        self._order: list[int] = []
+        self._depths: dict[int, int] = {}  # components of CanBePrefix entries → how many have so many
+        self._timers: Timers[PitEntry] = Timers()
 
     def __len__(self) -> int:
         tables = self._tables
         return len(tables[0]) + len(tables[1]) + len(tables[2]) + len(tables[3])
+
+    def has_room(self, face: Face) -> bool:
+        """Whether one more Interest of a face may wait."""
+        if len(self) < self.limit and self.size_bytes < self.limit_bytes and 2 * face.waiting < self.limit:
+            return True
+        self.refused += 1
+        return False
 
     def find(self, interest: Interest) -> PitEntry | None:
         """Return the entry of an Interest."""
         return self._tables[flags_of(interest)].get(interest.value)
 
     def insert(self, interest: Interest, first: InRecord) -> PitEntry:
-        """Make a new entry; the caller has checked that there is none and that the table has room."""
+        """Make a new entry; the caller has checked that there is none, and room."""
         flags = flags_of(interest)
         value = interest.value
         entry = PitEntry(value, interest.cuts, flags, first)
         self._tables[flags][value] = entry
-        if has_digest(value, interest.cuts):
-            self._digests += 1
+        self._count(first, 1)
+        self._index(entry, 1)
+        self._timers.arm(entry, first.expires)
         return entry
 
-    def arm(self, entry: PitEntry, expires: int) -> None:
-        """Set when the entry expires."""
-        entry.expires = expires
-        number = expires // BUCKET_NS + 1
-        bucket = entry.bucket
-        if bucket is not None:
-            if bucket.number == number:
-                return
-            self._disarm(entry, bucket)
-        bucket = self._buckets.get(number)
-        if bucket is None:
-            bucket = Bucket(number)
-            self._buckets[number] = bucket
-            heapq.heappush(self._order, number)
-        bucket.entries.append(entry)
-        bucket.live += 1
-        entry.bucket = bucket
+    def renew(self, entry: PitEntry, record: InRecord) -> None:
+        """Add a downstream to an entry, or replace what is known of it."""
+        self.release(entry, record.face.id)
+        entry.ins.append(record)
+        self._count(record, 1)
+        self._timers.arm(entry, max(entry.expires, record.expires))
+
+    def release(self, entry: PitEntry, face: int) -> InRecord | None:
+        """Forget a downstream of an entry; returns what was known of it."""
+        record = entry.in_record(face)
+        if record is not None:
+            entry.ins.remove(record)
+            self._count(record, -1)
+        return record
 
     def remove(self, entry: PitEntry) -> None:
-        """Forget an entry."""
+        """Forget an entry; what is known of its downstreams stays readable."""
         table = self._tables[entry.flags]
-        if table.get(entry.value) is entry:
-            del table[entry.value]
-            if has_digest(entry.value, entry.cuts):
-                self._digests -= 1
-        if entry.bucket is not None:
-            self._disarm(entry, entry.bucket)
+        if table.get(entry.value) is not entry:
+            return
+        del table[entry.value]
+        for record in entry.ins:
+            self._count(record, -1)
+        self._index(entry, -1)
+        self._timers.stop(entry)
 
     def matching(self, data: Data) -> list[PitEntry]:
         """Collect every entry that a Data satisfies."""
@@ -165,15 +150,8 @@ class Pit:
         entry = tables[2].get(value)
         if entry is not None:
             found.append(entry)
-        if tables[1] or tables[3]:
-            for cut in data.name.cuts:
-                prefix = value[:cut]
-                entry = tables[1].get(prefix)
-                if entry is not None:
-                    found.append(entry)
-                entry = tables[3].get(prefix)
-                if entry is not None:
-                    found.append(entry)
+        if self._depths:
+            self._match_prefixes(data, found)
         if self._digests:
             full = value + b"\x01\x20" + data.implicit_digest
             for table in tables:
@@ -182,37 +160,43 @@ class Pit:
                     found.append(entry)
         return found
 
-    def under(self, prefix: bytes) -> list[PitEntry]:
-        """Collect every entry whose name starts with a prefix; walks the table, for rare events only."""
-        return [entry for table in self._tables for entry in table.values() if entry.value.startswith(prefix)]
-
     def everything(self) -> list[PitEntry]:
-        """Collect all entries."""
-        return self.under(b"")
+        """Collect all entries; walks the table, for rare events only."""
+        return [entry for table in self._tables for entry in table.values()]
 
     def expired(self, now: int) -> list[PitEntry]:
-        """Take out every entry whose time has come."""
-        gone: list[PitEntry] = []
-        order = self._order
-        while order and order[0] * BUCKET_NS <= now:
-            bucket = self._buckets.pop(heapq.heappop(order))
-            gone.extend([entry for entry in bucket.entries if entry.bucket is bucket])
-        for entry in gone:
-            self.remove(entry)
-        return gone
+        """Collect every entry whose time has come; the caller removes them."""
+        return [entry for entry in self._timers.due(now) if isinstance(entry, PitEntry)]
 
     def deadline(self) -> int | None:
         """When the next entry may expire."""
-        order = self._order
-        while order and not self._buckets[order[0]].live:
-            del self._buckets[heapq.heappop(order)]
-        return order[0] * BUCKET_NS if order else None
+        return self._timers.deadline()
 
-    def _disarm(self, entry: PitEntry, bucket: Bucket) -> None:
-        entry.bucket = None
-        bucket.live -= 1
-        if len(bucket.entries) > 2 * bucket.live + _FEW:
-            bucket.entries = [other for other in bucket.entries if other.bucket is bucket]
+    def _match_prefixes(self, data: Data, found: list[PitEntry]) -> None:
+        cuts = data.name.cuts
+        last = len(cuts) - 1
+        for depth in self._depths:
+            if depth <= last:
+                prefix = data.value[: cuts[depth]]
+                for table in (self._tables[1], self._tables[3]):
+                    entry = table.get(prefix)
+                    if entry is not None:
+                        found.append(entry)
+
+    def _count(self, record: InRecord, change: int) -> None:
+        record.face.waiting += change
+        self.size_bytes += change * len(record.wire)
+
+    def _index(self, entry: PitEntry, change: int) -> None:
+        if has_digest(entry.value, entry.cuts):
+            self._digests += change
+        if entry.flags & 1:
+            depth = len(entry.cuts) - 1
+            population = self._depths.get(depth, 0) + change
+            if population:
+                self._depths[depth] = population
+            else:
+                del self._depths[depth]
 
 
 def flags_of(interest: Interest) -> int:
@@ -223,36 +207,3 @@ def flags_of(interest: Interest) -> int:
 def has_digest(value: bytes, cuts: list[int]) -> bool:
     """Whether the last component of a name is an implicit digest."""
     return len(cuts) > 1 and len(value) >= 34 and value[cuts[-2]] == 1
-
-
-class DeadNonces:
-    """Nonces of Interests whose entries are gone, kept for about 6 s so that a late loop is recognised."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.evicted = 0
-        self._expiry: OrderedDict[bytes, int] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._expiry)
-
-    def add(self, value: bytes, nonce: bytes, now: int) -> None:
-        """Remember one."""
-        key = value + nonce
-        if key in self._expiry:
-            self._expiry.move_to_end(key)
-        elif len(self._expiry) >= self.limit:
-            self._expiry.popitem(last=False)
-            self.evicted += 1
-        self._expiry[key] = now + DEAD_NONCE_NS
-
-    def has(self, value: bytes, nonce: bytes, now: int) -> bool:
-        """Whether this name was asked with this nonce lately."""
-        if not self._expiry:
-            return False
-        return self._expiry.get(value + nonce, 0) > now
-
-    def expire(self, now: int) -> None:
-        """Forget what is old."""
-        while self._expiry and next(iter(self._expiry.values())) <= now:
-            self._expiry.popitem(last=False)

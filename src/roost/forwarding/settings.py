@@ -12,6 +12,7 @@ class ForwarderSettings:
     """What a forwarder may hold; every table has an upper bound."""
 
     pit_limit: int = 65_536
+    pit_bytes: int = 64 * 1024 * 1024
     fib_limit: int = 1_000_000
     face_limit: int = 4_096
     store_packets: int = 65_536

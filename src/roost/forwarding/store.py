@@ -78,8 +78,10 @@ class ContentStore:
         if cached is None or (interest.must_be_fresh and cached[1] <= now):
             cached = None
             if interest.can_be_prefix:
-                value = self._first_under(value, now if interest.must_be_fresh else -1)
-                cached = self._cached.get(value)
+                first = self._first_under(value, now if interest.must_be_fresh else -1)
+                if first is not None:
+                    value = first
+                    cached = self._cached.get(value)
             elif has_digest(value, interest.cuts):
                 digest = value[-32:]
                 value = value[:-34]
@@ -115,8 +117,8 @@ class ContentStore:
             self._tidy()
         return gone
 
-    def _first_under(self, prefix: bytes, fresh_after: int) -> bytes:
-        """Return the first name under a prefix whose Data will do, or nothing (no Data has an empty name here)."""
+    def _first_under(self, prefix: bytes, fresh_after: int) -> bytes | None:
+        """Return the first name under a prefix whose Data will do."""
         self._catch_up()
         index = self._index
         position = bisect_left(index, prefix)
@@ -126,7 +128,7 @@ class ContentStore:
             if cached is not None and cached[1] > fresh_after:
                 return index[position]
             position += 1
-        return b""
+        return None
 
     def _catch_up(self) -> None:
         behind = self._behind

@@ -75,6 +75,7 @@ class Strategy:
         self.multiplier: Final = multiplier
         self.max_ns: Final = max_ns
         self.suppressed = 0
+        self.uses_new_hops = False  # whether a next hop that appears later gets the Interests that wait
 
     def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Decide about an Interest that the content store could not answer."""
@@ -86,12 +87,13 @@ class Strategy:
         reason = _least_severe([out.nack for out in entry.outs if out.nack >= 0])
         if not waiting:
             for downstream in list(entry.ins):
-                plane.send_nack(entry, downstream.face, reason, now)
+                plane.send_nack(entry, downstream.face.id, reason, now)
         elif len(waiting) == 1 and waiting[0].face != record.face and entry.in_record(waiting[0].face) is not None:
             plane.send_nack(entry, waiting[0].face, reason, now)
 
     def after_new_hop(self, plane: Plane, onward: Onward, hop: int) -> None:
-        """Use a next hop that appeared while the Interest was pending."""
+        """Use a next hop that appeared while the Interest was pending; only asked if `uses_new_hops`."""
+        raise NotImplementedError
 
     def grown(self, interval_ns: int) -> int:
         """Return the suppression interval after this one."""
@@ -133,6 +135,10 @@ class BestRoute(Strategy):
 
 class Multicast(Strategy):
     """Every next hop, each with its own suppression; says nothing when there is none."""
+
+    def __init__(self, instance: Name, initial_ns: int, multiplier: float, max_ns: int) -> None:
+        super().__init__(instance, initial_ns, multiplier, max_ns)
+        self.uses_new_hops = True
 
     def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Send to all eligible hops that were not asked just now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Generator
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -87,12 +87,13 @@ class SyncServing:
         self._serving: Final = serving
 
     def close(self) -> None:
-        """Serve no longer."""
+        """Serve no longer; harmless when the face is closed already."""
 
         async def close() -> None:
             self._serving.close()
 
-        _background.run(close())
+        with contextlib.suppress(Disconnected):
+            _background.run(close())
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +124,7 @@ class SyncFace:
         """Fetch a segmented object whole."""
         return _background.run(self._face.fetch_object(name, settings))
 
-    def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> Iterator[Data]:
+    def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> Generator[Data, None, None]:
         """Fetch a segmented object segment by segment."""
         segments = self._face.fetch_segments(name, settings)
 

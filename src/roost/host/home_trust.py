@@ -46,16 +46,16 @@ def choose_trust(verifier: Verifier | None, signer: SignerLike | None, now: int)
         verifier = store.verifier(now) if at_home else ACCEPT_NOTHING
     if signer is None and at_home:
         certificates = tuple(certificate.data for certificate in (*store.anchors(), *store.certificates()))
-        return _trust_of(verifier, store.keychain(), certificates)
+        return _trust_of(verifier, store.keychain(), certificates, now)
     if isinstance(signer, KeyChain):
-        return _trust_of(verifier, signer, tuple(held.certificate.data for held in signer.identities))
+        return _trust_of(verifier, signer, tuple(held.certificate.data for held in signer.identities), now)
     if signer is not None and callable(signer):
         return Trust(verifier, signer)
     single = signer or _DIGEST
     return Trust(verifier, lambda name, now: single, single)  # noqa: ARG005  one for all names and times
 
 
-def _trust_of(verifier: Verifier, keychain: KeyChain, certificates: tuple[Data, ...]) -> Trust:
+def _trust_of(verifier: Verifier, keychain: KeyChain, certificates: tuple[Data, ...], now: int) -> Trust:
     # Commands are signed with our least powerful key: a forwarder outside may want to know who asks.
-    commands = keychain.identities[0].signer if keychain.identities else _DIGEST
+    commands = next((held.signer for held in keychain.identities if held.certificate.valid_at(now)), _DIGEST)
     return Trust(verifier, keychain.signer_for, commands, certificates)

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.naming.component import Component
+from roost.naming.component import IMPLICIT_DIGEST, Component
 from roost.naming.name import Name, check_components, cuts_of
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
@@ -145,8 +145,9 @@ def decode_data(wire: bytes) -> Data:
     type_, low, position = element(wire, start, end)
     if type_ != tlv.NAME:
         raise BadPacket("a Data starts with its Name")
-    check_components(wire, low, position)
     value = wire[low:position]
+    if check_components(wire, low, position) and any(part.type == IMPLICIT_DIGEST for part in Name(value)):
+        raise BadPacket("an implicit digest is in the name of a Data; only an Interest may ask by it")
     meta = _PLAIN
     content_low = content_high = 0
     at = position

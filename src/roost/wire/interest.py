@@ -10,10 +10,11 @@ from hashlib import sha256
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.naming.component import PARAMETERS_DIGEST
+from roost.naming.component import IMPLICIT_DIGEST, PARAMETERS_DIGEST
 from roost.naming.name import Name, check_components, parameters_digest_count
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
+from roost.wire.delegation import decode_delegations
 from roost.wire.signature import SignatureInfo, Signer, signature_info
 from roost.wire.tlv import element, outer, packet, skip
 
@@ -89,7 +90,9 @@ class Interest:
     @property
     def hints(self) -> list[Name]:
         """The delegations of the ForwardingHint, in order; empty where there is none."""
-        return _hints(self.wire, self._hint_low, self._hint_high) if self._hint_high else []
+        if not self._hint_high:
+            return []
+        return decode_delegations(self.wire, self._hint_low, self._hint_high, "ForwardingHint")
 
     @property
     def has_hint(self) -> bool:
@@ -189,13 +192,13 @@ def decode_interest(wire: bytes) -> Interest:
         else:
             _signed(interest, order, at, low, position)
     if last >= 7 or digest:
-        _check_parameters(interest, end)
+        _check_digests(interest, end)
     return interest
 
 
 def _flags(interest: Interest, type_: int, low: int, high: int) -> None:
     if type_ == tlv.FORWARDING_HINT:
-        _hints(interest.wire, low, high)
+        decode_delegations(interest.wire, low, high, "ForwardingHint")
         interest._hint_low = low
         interest._hint_high = high
     elif low != high:
@@ -219,28 +222,11 @@ def _signed(interest: Interest, order: int, at: int, low: int, high: int) -> Non
         interest._signature_high = high
 
 
-def _hints(wire: bytes, low: int, high: int) -> list[Name]:
-    names: list[Name] = []
-    position = low
-    while position < high:
-        at = position
-        type_, start, position = element(wire, at, high)
-        if type_ == tlv.OLD_DELEGATION:  # { Preference, Name }: tolerated on decode
-            inner = [part for part in tlv.elements(wire, start, position) if part[0] == tlv.NAME]
-            if len(inner) != 1:
-                raise BadPacket("a delegation holds one Name")
-            names.append(Name.decode(wire[inner[0][1] : inner[0][2]]))
-        elif type_ == tlv.NAME:
-            names.append(Name.decode(wire[start:position]))
-        else:
-            skip(type_, at, "ForwardingHint")
-    if not names:
-        raise BadPacket("ForwardingHint holds at least one Name")
-    return names
-
-
-def _check_parameters(interest: Interest, end: int) -> None:
-    digests = [part.value for part in interest.name if part.type == PARAMETERS_DIGEST]
+def _check_digests(interest: Interest, end: int) -> None:
+    parts = list(interest.name)
+    if any(part.type == IMPLICIT_DIGEST for part in parts[:-1]):
+        raise BadPacket("an implicit digest is the last component of a name")
+    digests = [part.value for part in parts if part.type == PARAMETERS_DIGEST]
     if len(digests) > 1:
         raise BadPacket(f"a name has at most one ParametersSha256DigestComponent, this one has {len(digests)}")
     if not interest._parameters_at:
