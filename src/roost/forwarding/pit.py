@@ -47,13 +47,14 @@ class OutRecord:
 class PitEntry(Timed):
     """One pending name with its selectors, downstreams and upstreams."""
 
-    __slots__ = ("cuts", "flags", "ins", "interval_ns", "last_sent", "outs", "value")
+    __slots__ = ("cuts", "flags", "indexed", "ins", "interval_ns", "last_sent", "outs", "value")
 
     def __init__(self, value: bytes, cuts: list[int], flags: int, first: InRecord) -> None:
         super().__init__()
         self.value: Final = value
         self.cuts: Final = cuts
         self.flags: Final = flags
+        self.indexed: Final = flags & 1 == 1 or has_digest(value, cuts)  # can be matched by other names than its own
         self.ins: list[InRecord] = [first]
         self.outs: list[OutRecord] = []
         self.interval_ns = 0  # the strategy's retransmission suppression; 0 until it is first needed
@@ -109,7 +110,8 @@ class Pit:
         entry = PitEntry(value, interest.cuts, flags, first)
         self._tables[flags][value] = entry
         self._count(first, 1)
-        self._index(entry, 1)
+        if entry.indexed:
+            self._index(entry, 1)
         self._timers.arm(entry, first.expires)
         return entry
 
@@ -136,7 +138,8 @@ class Pit:
         del table[entry.value]
         for record in entry.ins:
             self._count(record, -1)
-        self._index(entry, -1)
+        if entry.indexed:
+            self._index(entry, -1)
         self._timers.stop(entry)
 
     def matching(self, data: Data) -> list[PitEntry]:
