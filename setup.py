@@ -15,10 +15,11 @@ from setuptools import Extension, setup
 # The hot modules, the one list of them. All are compiled together, so calls between them are C calls.
 # A module belongs here when a figure of `make bench` says so.
 HOT = [
+    "src/roost/forwarding/counters.py",
     "src/roost/forwarding/faces.py",
     "src/roost/forwarding/fib.py",
-    "src/roost/forwarding/counters.py",
     "src/roost/forwarding/forwarder.py",
+    "src/roost/forwarding/hints.py",
     "src/roost/forwarding/nonces.py",
     "src/roost/forwarding/outbox.py",
     "src/roost/forwarding/pit.py",

@@ -22,6 +22,7 @@ from roost.forwarding.face import (
 )
 from roost.forwarding.faces import Face
 from roost.forwarding.fib import Fib
+from roost.forwarding.hints import Hints
 from roost.forwarding.nonces import DEAD_NONCE_NS, DeadNonces
 from roost.forwarding.outbox import Outbox
 from roost.forwarding.pit import InRecord, OutRecord, Pit, PitEntry
@@ -60,7 +61,7 @@ class Forwarder(Plane):
         self.counters = Counters()
         self.dropped: dict[str, int] = {}
         self._face_limit = settings.face_limit
-        self._regions: list[Name] = list(settings.regions)
+        self._hints = Hints(self.fib, list(settings.regions))
         self._admit_local = settings.unsolicited in {"admit-local", "admit-all"}
         self._admit_network = settings.unsolicited in {"admit-network", "admit-all"}
         self._randomness = randomness
@@ -205,7 +206,7 @@ class Forwarder(Plane):
         nonce = interest.nonce or self._randomness.getrandbits(32).to_bytes(4, "big")
         wire = interest.wire
         if interest.hop_limit > 0 or not interest.nonce or interest.has_hint:
-            wire = self._rewritten(interest, nonce)
+            wire = self._hints.rewritten(interest, nonce)
         entry = self.pit.find(interest)
         known = None if entry is None else entry.in_record(face.id)
         repeated = known is not None and known.nonce == nonce and not face.multi_access
@@ -233,36 +234,12 @@ class Forwarder(Plane):
         onward = Onward(entry, face, wire, nonce, lifetime_ns, interest.hop_limit == 1, lp.congestion_mark, now)
         if lp.next_hop_face < 0:
             route = self.routes.lookup(value, interest.cuts)
-            hops = self._hinted(interest, route.hops) if interest.has_hint else route.hops
+            hops = self._hints.hops(interest, route.hops) if interest.has_hint else route.hops
             route.strategy.after_interest(self, onward, hops)
         elif self.eligible(onward, lp.next_hop_face):
             self.send_interest(onward, lp.next_hop_face)
         else:
             self.send_nack(entry, face.id, NO_ROUTE, now)
-
-    def _rewritten(self, interest: Interest, nonce: bytes) -> bytes:
-        """Return the wire to send on: one hop less, with a Nonce, and without the hint in its own region."""
-        wire = interest.wire
-        if interest.hop_limit > 0:
-            wire = interest.with_hop_limit(interest.hop_limit - 1)
-        if not interest.nonce:
-            wire = _again(interest, wire).with_nonce(nonce)
-        if interest.has_hint and self._at_home(interest.hints):
-            wire = _again(interest, wire).without_hint()
-        return wire
-
-    def _hinted(self, interest: Interest, hops: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the next hops of the first hint that has any; in the hint's own region, those of the name."""
-        if self._at_home(interest.hints):
-            return hops
-        for hint in interest.hints:
-            found = self.fib.lookup(hint.value, hint.cuts)
-            if found:
-                return found
-        return []
-
-    def _at_home(self, hints: list[Name]) -> bool:
-        return any(region.starts_with(hint) for region in self._regions for hint in hints)
 
     def eligible(self, onward: Onward, hop: int) -> bool:
         """Whether an Interest may go to a next hop: it exists, is not where it came from, and scope allows it."""
@@ -324,7 +301,7 @@ class Forwarder(Plane):
     def _use_new_hop(self, entry: PitEntry, hop: int, strategy: Strategy, now: int) -> None:
         for record in reversed(entry.ins):
             interest = decode_interest(record.wire)
-            wire = self._rewritten(interest, record.nonce)
+            wire = self._hints.rewritten(interest, record.nonce)
             left_ns = max(record.expires - now, 0)
             onward = Onward(entry, record.face, wire, record.nonce, left_ns, interest.hop_limit == 1, 0, now)
             if not interest.has_hint and self.eligible(onward, hop):
@@ -427,8 +404,3 @@ def _been_here(entry: PitEntry, nonce: bytes) -> bool:
         if record.nonce == nonce:
             return True
     return any(out.nonce == nonce for out in entry.outs)
-
-
-def _again(interest: Interest, wire: bytes) -> Interest:
-    """Open an Interest whose bytes were spliced once already."""
-    return interest if wire is interest.wire else decode_interest(wire)
