@@ -26,7 +26,10 @@ NOW = 1_800_000_000 * SECOND
 COMPANY = Company(Name.parse("/BigCompany"), frozenset({"Building1", "Building2"}), frozenset({"DepartmentA"}))
 SCHEMA = building_schema(COMPANY, [COMPANY.group("", "Water")])
 ROOT = "/BigCompany/BMS"
-STREAM = "/BigCompany/Building1/Electricity/Panel1/Heater/Voltage"
+BUILDING1 = "/BigCompany/Building1"
+PANEL1 = f"{BUILDING1}/Electricity/Panel1"
+STREAM = f"{PANEL1}/Heater/Voltage"
+READING = f"{STREAM}/seq=1"
 
 # identity → who issues its certificate
 CHAINS = {

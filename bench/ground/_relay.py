@@ -59,12 +59,15 @@ def relay_unix(path_a: str, path_b: str) -> None:
     poll = select.epoll()
     for side in sides:
         poll.register(side, select.EPOLLIN)
-    while True:
-        for descriptor, _ in poll.poll():
-            chunk = here[descriptor].recv(CHUNK)
-            if not chunk:
-                return
-            other[descriptor].sendall(chunk)
+    buffer = bytearray(CHUNK)
+    view = memoryview(buffer)
+    with contextlib.suppress(ConnectionError):
+        while True:
+            for descriptor, _ in poll.poll():
+                size = here[descriptor].recv_into(buffer)
+                if not size:
+                    return
+                other[descriptor].sendall(view[:size])
 
 
 if __name__ == "__main__":

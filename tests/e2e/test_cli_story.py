@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from tests.verbs import RUN, background, environment_of, roost
 
-RUN = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())"]
 PANEL = "/BigCompany/Building1/Electricity/Panel1"
 CONTENT = b"how to reset the heater\n" * 2000
 
@@ -22,30 +18,16 @@ class Machine:
     """A home of its own, as another machine or user has."""
 
     def __init__(self, home: Path) -> None:
-        kept = {key: value for key, value in os.environ.items() if key != "NDN_CLIENT_TRANSPORT"}
         self.home = home / "roost"
-        self._environment = kept | {"HOME": str(home), "ROOST_HOME": str(self.home)}
+        self._environment = environment_of(home)
         home.mkdir()
 
     def roost(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([*RUN, *arguments], env=self._environment, capture_output=True, timeout=60, check=False)
+        return roost(self._environment, *arguments)
 
-    @contextmanager
-    def running(self, *arguments: str, until: str) -> Iterator[list[str]]:
-        """Run a verb until the block ends; the lines it printed, up to the one that says it is ready."""
-        with subprocess.Popen([*RUN, *arguments], env=self._environment, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            lines: list[str] = []
-            for line in process.stdout:
-                lines.append(line.rstrip())
-                if line.startswith(until):
-                    break
-            try:
-                yield lines
-            finally:
-                process.send_signal(signal.SIGTERM)
-                process.stdout.read()
-                assert process.wait(timeout=30) == 0
+    def running(self, *arguments: str, until: str) -> AbstractContextManager[list[str]]:
+        """Run a verb until the block ends."""
+        return background(self._environment, *arguments, until=until)
 
     def trusts(self, other: Machine) -> None:
         """Know the anchor and the policy of another machine, and no certificate."""

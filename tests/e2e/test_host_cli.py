@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.verbs import RUN, background, environment_of, roost
 
-RUN = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())"]
 NODE = ["node", "--tcp", ":0", "--udp", ":0", "--ws", ":0"]
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key != "NDN_CLIENT_TRANSPORT"}
-    return kept | {"HOME": str(tmp_path), "ROOST_HOME": str(tmp_path / "roost")}
-
-
-def roost(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*RUN, *arguments], env=environment, capture_output=True, timeout=30, check=False)
-
-
-@contextmanager
-def background(environment: dict[str, str], *arguments: str, until: str) -> Iterator[list[str]]:
-    """Run a verb until the block ends; the lines it printed, up to the one that says it is ready."""
-    with subprocess.Popen([*RUN, *arguments], env=environment, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        lines: list[str] = []
-        for line in process.stdout:
-            lines.append(line.rstrip())
-            if line.startswith(until):
-                break
-        try:
-            yield lines
-        finally:
-            process.send_signal(signal.SIGTERM)
-            lines += [line.rstrip() for line in process.stdout]
-            assert process.wait(timeout=30) == 0
+    return environment_of(tmp_path)
 
 
 def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: Path) -> None:

@@ -21,9 +21,12 @@ from roost.host.transport import Owner, Transport
 from roost.machine import MS
 from roost.naming import Name
 from roost.naming.building import Company
+from roost.naming.conventions import segment, version
 from roost.node import Node, NodeSettings
 from roost.trust import Identity, Verifier, building_rules, certify, generate, self_sign
 from roost.wire import Data, DigestSigner, Interest, make_data
+from roost.wire.data import NACK
+from roost.wire.rdr import encode_metadata
 
 
 @pytest.fixture(autouse=True)
@@ -502,6 +505,67 @@ def test_data_of_a_key_the_schema_does_not_allow_is_refused(own_home: Path) -> N
         async with forger as there, connect() as here, there.serve(home.reading.prefix(-1), lambda _: b"0 V"):
             with pytest.raises(Untrusted, match="digest"):
                 await here.fetch(home.reading)
+
+    run(test)
+
+
+@pytest.mark.parametrize("forgeries", [1, 2, 3])
+def test_a_forged_segment_is_asked_again_and_named_when_it_stays_forged(own_home: Path, forgeries: int) -> None:
+    home = Home(own_home)
+    name = home.reading.prefix(4) / "manual"
+    forged: list[Name] = []
+
+    async def test() -> None:
+        async with connect() as panel, connect() as here, panel.publish_object(name, bytes(500), segment_bytes=100):
+            honest = panel._desk._handlers[name]
+
+            def answer(interest: Interest) -> Data | None:
+                data = honest(interest)
+                assert isinstance(data, Data | None)
+                if data is None or data.name[-1] != segment(2) or len(forged) == forgeries:
+                    return data
+                forged.append(data.name)  # the node caches it; it is stale when it is asked for again
+                return make_data(data.name, bytes(100), DigestSigner(), freshness_ms=1, final_block=segment(4))
+
+            panel._desk._handlers[name] = answer
+            if forgeries < 3:
+                assert await here.fetch_object(name) == bytes(500)
+                return
+            said = r"segment 2 of /Co/B1/Power/P1/manual/v=\d+ was asked 3 times .*failed verification: .*digest"
+            with pytest.raises(Untrusted, match=said):
+                await here.fetch_object(name)
+
+    run(test)
+    assert len(forged) == forgeries
+
+
+def test_a_producer_that_denies_what_lies_behind_the_end_is_no_obstacle() -> None:
+    base = Name.parse("/log/v=1")
+
+    def answer(interest: Interest) -> Data:
+        number = interest.name[-1].number()
+        if number > 2 or interest.name[-2] != version(1):
+            return make_data(interest.name, b"", DigestSigner(), content_type=NACK)
+        final = segment(2) if number == 2 else None
+        return make_data(interest.name, b"%d" % number, DigestSigner(), final_block=final)
+
+    async def test() -> None:
+        async with anyone() as there, anyone() as face, there.serve(base, answer):
+            assert await face.fetch_object(base) == b"012"
+            with pytest.raises(Refused, match=r"/log/v=1/v=9/seg=0: the producer .* application Nack") as caught:
+                await face.fetch_object(base / version(9))
+            assert caught.value.code == 404
+
+    run(test)
+
+
+def test_metadata_that_leads_elsewhere_is_refused() -> None:
+    async def test() -> None:
+        name = Name.parse("/o")
+        wire = encode_metadata(name, Name.parse("/elsewhere/v=1"), DigestSigner(), version_number=1)
+        async with anyone() as there, anyone() as face, there.serve(name, lambda _: Data.decode(wire)):
+            with pytest.raises(BadPacket, match="points to /elsewhere/v=1, which is not under /o"):
+                await face.fetch_object(name)
 
     run(test)
 

@@ -37,6 +37,7 @@ class Process:
 
     def __init__(self, what: str, argv: list[str], folder: Path, extra: dict[str, str] | None = None) -> None:
         self.what: Final = what
+        self._ready: Final[Future[None]] = Future()
         self._errors: Final = folder / f"{what.replace(' ', '-')}-{id(self)}.stderr"
         with self._errors.open("wb") as errors:
             self._child: Final = subprocess.Popen(
@@ -57,6 +58,15 @@ class Process:
     def line(self, line: bytes) -> None:
         """Take a line of its stdout, on the reading thread."""
         raise NotImplementedError
+
+    def wait_ready(self) -> None:
+        """Wait until `line` has seen that it is ready."""
+        self.ended.add_done_callback(self._give_up)
+        try:
+            self._ready.result(ANSWER_S)
+        except TimeoutError:
+            self.kill()
+            raise self.failed("it did not get ready") from None
 
     def failed(self, why: str) -> PeerFailed:
         """Say what went wrong, with the end of its stderr."""
@@ -93,6 +103,15 @@ class Process:
     def _stdout(self) -> Any:  # noqa: ANN401  a binary pipe, which is there
         return self._child.stdout
 
+    def _waited_for(self) -> list[Future[Any]]:
+        return [self._ready]
+
+    def _give_up(self, ended: Future[int]) -> None:
+        error = self.failed(f"it ended with code {ended.result()}")
+        for answer in self._waited_for():
+            if not answer.done():
+                answer.set_exception(error)
+
     def _read(self) -> None:
         for line in self._stdout:
             self.line(line)
@@ -103,16 +122,10 @@ class Peer(Process):
     """A program of another stack: `ask` it from a coroutine, `call` it from plain code."""
 
     def __init__(self, what: str, argv: list[str], folder: Path) -> None:
-        self._ready: Final[Future[None]] = Future()
         self._answers: Final[dict[int, Future[Any]]] = {}
         self._numbers: Final = itertools.count(1)
         super().__init__(what, argv, folder)
-        self.ended.add_done_callback(self._give_up)
-        try:
-            self._ready.result(ANSWER_S)
-        except TimeoutError:
-            self.kill()
-            raise self.failed("it did not get ready") from None
+        self.wait_ready()
 
     def line(self, line: bytes) -> None:
         said = json.loads(line)
@@ -150,30 +163,21 @@ class Peer(Process):
             raise self.failed(f"it is gone, and was to {verb} {args}") from None
         return answer
 
-    def _give_up(self, ended: Future[int]) -> None:
-        error = self.failed(f"it ended with code {ended.result()}")
-        for answer in [self._ready, *self._answers.values()]:
-            if not answer.done():
-                answer.set_exception(error)
+    def _waited_for(self) -> list[Future[Any]]:
+        return [self._ready, *self._answers.values()]
 
 
 class Node(Process):
     """`roost node`, listening on a Unix socket and on free loopback ports; `uris` has one address per transport."""
 
     def __init__(self, folder: Path, uris: dict[str, str] | None = None) -> None:
-        self._ready: Final[Future[None]] = Future()
         self.uris: Final[dict[str, str]] = {}
         wanted = uris or {"unix": f"unix://{folder / 'node.sock'}"}
         arguments = ["--unix", wanted["unix"].removeprefix("unix://")]
         for scheme in TRANSPORTS[1:]:
             arguments += [f"--{scheme}", wanted.get(scheme, "//127.0.0.1:0").partition("//")[2]]
         super().__init__("roost node", [sys.executable, "-c", _NODE, "node", *arguments], folder)
-        self.ended.add_done_callback(self._give_up)
-        try:
-            self._ready.result(ANSWER_S)
-        except TimeoutError:
-            self.kill()
-            raise self.failed("it did not get ready") from None
+        self.wait_ready()
 
     def line(self, line: bytes) -> None:
         text = line.decode().strip()
@@ -189,10 +193,6 @@ class Node(Process):
         self._end()
         if self.ended.result(STOP_S) != 0:
             raise self.failed(f"it ended with code {self.ended.result()}")
-
-    def _give_up(self, ended: Future[int]) -> None:
-        if not self._ready.done():
-            self._ready.set_exception(self.failed(f"it ended with code {ended.result()}"))
 
 
 def private_environment(folder: Path) -> dict[str, str]:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from roost.machine import MS, Effect
 from roost.naming import Name
 from roost.naming.conventions import version
-from roost.pubsub.fetch import Answered, Express, FetchSettings, Finished, Forget, Refused, Segment, SegmentFetch
+from roost.pubsub.fetch import SegmentFetch
+from roost.pubsub.fetch_effects import Answered, Express, FetchSettings, Finished, Forget, Refused, Segment
 from roost.wire import Data, DigestSigner
 from roost.wire.lp import CONGESTION
 from roost.wire.segment import split
@@ -100,8 +101,8 @@ def test_every_byte_in_order_within_the_bound(
         elif deadline is not None:
             now = deadline
             execute(fetch.tick(now))
-        assert len(fetch._flights) + len(fetch._came) + len(waiting) <= capacity + 1  # + the discovery
-        assert len(fetch._timers) <= 4 * capacity + 17
+        assert len(fetch.flights) + len(fetch.arrivals) + len(waiting) <= capacity + 1  # + the discovery
+        assert fetch.flights.timers.entries <= 4 * (capacity + 1) + 64
         if waiting and network.random.random() < 0.5:
             got.append(waiting.pop(0))
             execute(fetch.take(1, now))

@@ -13,7 +13,7 @@ from roost.errors import Refused
 from roost.forwarding.control import ControlParameters
 from roost.forwarding.requests import read_dataset
 from roost.forwarding.rib import Route
-from roost.host.client import Face
+from roost.host.face import Face
 from roost.naming import Name
 from roost.wire import Data, DigestSigner, encode_data, encode_interest
 

@@ -17,6 +17,7 @@ from roost.machine import MS, SECOND, Rejected
 from roost.naming import Component, Name
 from roost.wire import Data, DigestSigner, Interest, LpPacket, NullSigner, decode_lp, encode_interest, make_data, tlv
 from roost.wire.interest import sign_interest
+from roost.wire.link import Link
 from roost.wire.signature import validity_element
 
 REGISTER = bytes.fromhex(  # [nfd-management §3], accepted by NFD
@@ -305,7 +306,7 @@ def test_waiting_is_bounded() -> None:
         (given(uri="ether://[01:00:5e:00:17:aa]"), 406, "Unsupported protocol"),
         (given(uri="udp4://224.0.23.170:56363"), 406, "multicast"),
         (given(uri="udp4://192.0.2.9:6363", persistency=1), 406, "persistency"),
-        (given(uri="udp4://192.0.2.9:6363", mtu=63), 406, "MTU"),
+        (given(uri="udp4://192.0.2.9:6363", mtu=127), 406, "at least 128"),
         (given(uri="tcp4://192.0.2.9:6363", mtu=1400), 406, "MTU"),
         (given(uri="tcp4://192.0.2.9:6363", local_uri="tcp4://192.0.2.1:1"), 406, "LocalUri"),
         (given(uri="tcp4://192.0.2.9:6363", flags=1, mask=1), 406, "Local fields"),
@@ -347,7 +348,8 @@ def test_updating_another() -> None:
     ("parameters", "wrong"),
     [
         (given(face=REMOTE, flags=1, mask=1), given(flags=1, mask=1)),
-        (given(face=REMOTE, mtu=63), given(mtu=63)),
+        (given(face=REMOTE, mtu=64), given(mtu=64)),
+        (given(face=REMOTE, mtu=127), given(mtu=127)),
         (given(face=APP, mtu=1400), given(mtu=1400)),
         (given(face=APP, persistency=2), given(persistency=2)),
         (given(face=MULTICAST, persistency=0, mtu=1000), given(persistency=0)),
@@ -361,6 +363,14 @@ def test_what_a_face_cannot_have_is_409_and_nothing_changes(
     response = managed.ask("faces", "update", parameters)
     assert (response.code, response.parameters) == (409, wrong)
     assert managed.forwarder.faces[MULTICAST].mtu == 1400
+    assert ("an MTU is at least 128" in response.text) == (wrong.mtu is not None)
+
+
+def test_the_smallest_mtu_is_one_that_fragments_fit() -> None:
+    managed = Managed()
+    assert managed.ask("faces", "update", given(face=REMOTE, mtu=128)).expect().mtu == 128
+    (wire, *_) = Link(managed.forwarder.faces[REMOTE].mtu).wrap([bytes(1000)], 0)
+    assert len(wire) <= 128
 
 
 def test_updating_a_face_that_is_not_there_is_404() -> None:

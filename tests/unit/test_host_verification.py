@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 import pytest
-from tests.trust_world import NOW, STREAM, World, data
+from tests.trust_world import BUILDING1, NOW, PANEL1, READING, STREAM, World, data
 
 from roost.errors import Disconnected, Nacked, RoostError, Untrusted
 from roost.host.verification import MAX_CERTIFICATES, Verification
@@ -15,10 +15,6 @@ from roost.naming import Name
 from roost.trust import Rejection, Verdict, Verifier, Wanted, certify
 from roost.wire import Data
 from roost.wire.certificate import Certificate
-
-PANEL1 = "/BigCompany/Building1/Electricity/Panel1"
-BUILDING1 = "/BigCompany/Building1"
-READING = f"{STREAM}/seq=1"
 
 
 @pytest.fixture(scope="module")

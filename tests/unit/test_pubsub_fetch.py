@@ -6,11 +6,17 @@ import pytest
 
 from roost.errors import BadConfig
 from roost.machine import MS, SECOND, Effect
+from roost.machine.rtt import INITIAL_RTO, MIN_RTO
 from roost.naming import Name
 from roost.naming.conventions import METADATA, segment, version
 from roost.pubsub.congestion import Aimd, Cubic, make_window
-from roost.pubsub.fetch import (
+from roost.pubsub.fetch import MAX_DISTRUSTED, SegmentFetch
+from roost.pubsub.fetch_effects import (
+    DENIED,
+    UNTRUSTED,
+    UNUSABLE,
     Answered,
+    Distrusted,
     Express,
     FetchSettings,
     Finished,
@@ -18,9 +24,7 @@ from roost.pubsub.fetch import (
     GaveUp,
     Refused,
     Segment,
-    SegmentFetch,
 )
-from roost.pubsub.rtt import INITIAL_RTO, MAX_RTO, MIN_RTO, RttEstimator
 from roost.wire import Data, DigestSigner, make_data
 from roost.wire.data import NACK
 from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE
@@ -218,11 +222,130 @@ def test_a_congestion_mark_shrinks_the_window_once_per_window() -> None:
     assert sizes[3] >= sizes[2]
 
 
-def test_an_application_nack_ends_it() -> None:
+# -- the producer says no
+
+
+def denial(number: int) -> Data:
+    return make_data(BASE / segment(number), b"", SIGNER, content_type=NACK)
+
+
+def test_an_application_nack_for_the_first_segment_ends_it() -> None:
     fetch = exact()
     fetch.start(0)
-    effects = fetch.receive(Answered(make_data(BASE / segment(0), b"", SIGNER, content_type=NACK)), 1)
-    assert "application Nack" in gave_up(effects).reason
+    found = gave_up(fetch.receive(Answered(denial(0)), 1))
+    assert "/obj/v=7/seg=0: the producer answered with an application Nack" in found.reason
+    assert found.kind == DENIED
+
+
+def test_an_application_nack_behind_the_end_ends_nothing() -> None:
+    fetch = exact()
+    assert len(asked(fetch.start(0))) == 4
+    effects = fetch.receive(Answered(denial(2)), 1)
+    assert effects == [Forget(BASE / segment(3))]  # nothing from there on is asked
+    assert asked(fetch.receive(Answered(piece(0)), 2)) == []
+    effects = fetch.receive(Answered(piece(1, last=1)), 3)
+    assert effects[-1] == Finished(BASE, 2)
+
+
+def test_an_application_nack_that_comes_after_the_end_is_known_ends_nothing() -> None:
+    fetch = exact()
+    fetch.start(0)
+    fetch.receive(Answered(piece(1, last=1)), 1)
+    assert fetch.receive(Answered(denial(3)), 2) == []
+    assert fetch.receive(Answered(piece(0)), 3)[-1] == Finished(BASE, 2)
+
+
+def test_an_object_that_does_not_say_where_it_ends_is_given_up_at_the_nack() -> None:
+    fetch = exact()
+    fetch.start(0)
+    fetch.receive(Answered(denial(2)), 1)
+    fetch.receive(Answered(piece(1)), 2)
+    effects = fetch.receive(Answered(piece(0)), 3)
+    assert delivered(effects) == [0, 1]
+    assert "/obj/v=7/seg=2: the producer answered with an application Nack" in gave_up(effects).reason
+
+
+def test_a_nack_within_the_object_ends_it_as_soon_as_that_is_known() -> None:
+    fetch = exact()
+    fetch.start(0)
+    fetch.receive(Answered(denial(2)), 1)
+    assert gave_up(fetch.receive(Answered(piece(1, last=5)), 2)).kind == DENIED
+
+
+def test_an_application_nack_for_the_metadata_leads_to_the_other_way_if_there_is_one() -> None:
+    refused = make_data(OBJECT / METADATA / version(1) / segment(0), b"", SIGNER, content_type=NACK)
+    fetch = SegmentFetch(OBJECT)
+    fetch.start(0)
+    effects = fetch.receive(Answered(refused), 1)
+    assert effects[0] == Forget(OBJECT / METADATA)
+    assert asked(effects) == [OBJECT]
+    only = SegmentFetch(OBJECT, FetchSettings(discovery="metadata"))
+    only.start(0)
+    assert gave_up(only.receive(Answered(refused), 1)).kind == DENIED
+
+
+# -- what fails verification
+
+
+def test_a_segment_that_fails_verification_is_asked_again_fresh_after_a_pause() -> None:
+    fetch = exact(capacity=1)
+    fetch.start(0)
+    assert fetch.receive(Distrusted(BASE / segment(0), "forged"), 1) == []
+    again = fetch.deadline()
+    assert again is not None
+    assert again > 1
+    (express,) = fetch.tick(again)
+    assert express == Express(BASE / segment(0), can_be_prefix=False, must_be_fresh=True, lifetime_ms=4000)
+    assert fetch.receive(Answered(piece(0, last=0)), again + 1)[-1] == Finished(BASE, 1)
+
+
+def test_three_answers_that_fail_verification_end_it_with_the_segment_and_the_rule() -> None:
+    fetch = exact()
+    fetch.start(0)
+    fetch.receive(Answered(piece(0)), 1)
+    now = 1
+    effects: list[Effect] = []
+    for _ in range(MAX_DISTRUSTED):
+        effects = fetch.receive(Distrusted(BASE / segment(1), "altered [rule #reading]"), now)
+        while not fetch.over and BASE / segment(1) not in asked(effects):
+            now = fetch.deadline() or 0
+            effects = fetch.tick(now)
+    found = gave_up(effects)
+    assert found.kind == UNTRUSTED
+    assert "segment 1 of /obj/v=7 was asked 3 times as /obj/v=7/seg=1" in found.reason
+    assert "failed verification: altered [rule #reading]; segments 0 to 0 had come" in found.reason
+
+
+def test_metadata_that_fails_verification_leads_to_the_other_way() -> None:
+    fetch = SegmentFetch(OBJECT)
+    fetch.start(0)
+    now = 0
+    effects: list[Effect] = []
+    for _ in range(MAX_DISTRUSTED):
+        effects = fetch.receive(Distrusted(OBJECT / METADATA, "forged"), now)
+        if not effects:
+            now = fetch.deadline() or 0
+            fetch.tick(now)
+    assert asked(effects) == [OBJECT]
+    assert fetch.receive(Distrusted(OBJECT / METADATA, "forged, and late"), now) == []
+
+
+@pytest.mark.parametrize("target", ["/other/v=7", "/ob/v=7", "/"])
+def test_metadata_that_points_elsewhere_is_refused(target: str) -> None:
+    fetch = SegmentFetch(OBJECT)
+    fetch.start(0)
+    answer = Data.decode(encode_metadata(OBJECT, Name.parse(target), SIGNER, version_number=1))
+    found = gave_up(fetch.receive(Answered(answer), 1))
+    assert f"points to {target}, which is not under /obj" in found.reason
+    assert found.kind == UNUSABLE
+
+
+def test_metadata_may_be_asked_for_by_its_own_name_and_point_below_the_object() -> None:
+    fetch = SegmentFetch(OBJECT / METADATA, FetchSettings(discovery="metadata"))
+    assert asked(fetch.start(0)) == [OBJECT / METADATA]
+    deeper = OBJECT / "list" / version(3)
+    answer = Data.decode(encode_metadata(OBJECT, deeper, SIGNER, version_number=1))
+    assert asked(fetch.receive(Answered(answer), 1))[0] == deeper / segment(0)
 
 
 def test_data_of_another_object_is_passed_over() -> None:
@@ -238,19 +361,18 @@ def test_unknown_settings_say_what_there_is() -> None:
         make_window("vegas")
 
 
-def test_rtt_follows_samples_within_its_bounds() -> None:
-    rtt = RttEstimator()
-    assert rtt.rto == INITIAL_RTO
-    rtt.measured(2 * MS)
-    assert rtt.rto == MIN_RTO
-    rtt.measured(3 * SECOND)
-    assert MIN_RTO < rtt.rto <= MAX_RTO
-    for _ in range(10):
-        rtt.backed_off()
-    assert rtt.rto == MAX_RTO
-    for _ in range(100):
-        rtt.measured(10 * MS)
-    assert rtt.rto == MIN_RTO
+@pytest.mark.parametrize("field", ["capacity", "tries", "lifetime_ms"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_settings_that_would_fetch_nothing_are_refused(field: str, value: int) -> None:
+    with pytest.raises(BadConfig, match=f"{field}={value} would fetch nothing: it is at least 1"):
+        exact(**{field: value})
+
+
+@pytest.mark.parametrize("kind", [Aimd, Cubic])
+@pytest.mark.parametrize("initial", [0.0, -4.0, 1e9])
+def test_windows_that_cannot_be_are_refused(kind: type[Aimd | Cubic], initial: float) -> None:
+    with pytest.raises(BadConfig, match="1 to 65536"):
+        kind(initial)
 
 
 @pytest.mark.parametrize("kind", [Aimd, Cubic])

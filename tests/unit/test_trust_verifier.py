@@ -4,7 +4,20 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.trust_world import NOW, ROOT, SCHEMA, STREAM, World, data, interest, rule_of, settle
+from tests.trust_world import (
+    BUILDING1,
+    NOW,
+    PANEL1,
+    READING,
+    ROOT,
+    SCHEMA,
+    STREAM,
+    World,
+    data,
+    interest,
+    rule_of,
+    settle,
+)
 
 from roost.errors import BadConfig, Untrusted
 from roost.machine import MS, SECOND
@@ -28,10 +41,6 @@ from roost.wire import (
 )
 from roost.wire.certificate import Certificate, encode_certificate
 from roost.wire.signature import locator_of_digest
-
-PANEL1 = "/BigCompany/Building1/Electricity/Panel1"
-BUILDING1 = "/BigCompany/Building1"
-READING = f"{STREAM}/seq=1"
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,12 @@ import pytest
 
 from roost.errors import BadConfig, BadPacket
 from roost.machine import MS, SECOND
+from roost.machine.rtt import INITIAL_RTO
 from roost.naming import Name
 from roost.wire import DigestSigner, LpPacket, decode_lp, encode_data
 from roost.wire.link import MIN_MTU, RELIABLE_PATIENCE_NS, Link
 from roost.wire.reassembly import MAX_FRAGMENTS, PATIENCE_NS
-from roost.wire.reliability import IDLE_ACK_NS, INITIAL_RTO_NS, MAX_ACKS, MIN_RTO_NS, Rto
+from roost.wire.reliability import IDLE_ACK_NS, MAX_ACKS, SEEN_NS
 
 PACKET = encode_data(Name.parse("/A"), bytes(range(200)), DigestSigner())
 
@@ -192,7 +193,7 @@ def test_reliable_packets_are_numbered_and_acknowledged_when_idle() -> None:
     a, b = Link(1400, reliable=True, first_sequence=7), Link(1400, reliable=True)
     (lp,) = pieces(a, now=0)
     assert (lp.sequence, lp.tx_sequence, lp.frag_count) == (7, 7, 1)
-    assert a.deadline() == INITIAL_RTO_NS
+    assert a.deadline() == INITIAL_RTO
     assert b.unwrap(lp, 0) is lp
     assert b.deadline() == IDLE_ACK_NS
     assert b.tick(IDLE_ACK_NS - 1) == []
@@ -211,7 +212,7 @@ def test_acknowledgements_ride_on_data_and_only_once() -> None:
     first, second = pieces(b), pieces(b)
     assert first[0].acks == [0, 1]
     assert second[0].acks == []
-    for again in b.tick(INITIAL_RTO_NS):
+    for again in b.tick(INITIAL_RTO):
         assert decode_lp(again).acks == []
 
 
@@ -285,10 +286,10 @@ def test_a_retransmission_is_delivered_once_but_acknowledged_again() -> None:
     (lp,) = pieces(a)
     assert b.unwrap(lp, 0) is lp
     b.tick(IDLE_ACK_NS)  # this acknowledgement is lost
-    (again,) = a.tick(INITIAL_RTO_NS)
-    assert b.unwrap(decode_lp(again), INITIAL_RTO_NS) is None
+    (again,) = a.tick(INITIAL_RTO)
+    assert b.unwrap(decode_lp(again), INITIAL_RTO) is None
     assert b.counters.duplicates == 1
-    assert decode_lp(b.tick(INITIAL_RTO_NS + IDLE_ACK_NS)[0]).acks == [1]
+    assert decode_lp(b.tick(INITIAL_RTO + IDLE_ACK_NS)[0]).acks == [1]
 
 
 def test_a_late_fragment_of_a_reliable_link_still_completes_its_message() -> None:
@@ -324,17 +325,35 @@ def test_an_acknowledgement_out_of_nowhere_does_nothing() -> None:
     stray.acks = [99, 2**64 - 1]
     assert a.unwrap(stray, 0) is None
     assert a.counters.acked == 0
-    assert a.deadline() == INITIAL_RTO_NS
+    assert a.deadline() == INITIAL_RTO
 
 
-def test_the_time_out_follows_rfc_6298() -> None:
-    rto = Rto()
-    rto.measured(400 * MS)
-    assert rto.rto == 400 * MS + 4 * 200 * MS
-    rto.measured(400 * MS)
-    assert rto.rto == 400 * MS + 4 * 150 * MS
-    rto.back_off()
-    assert rto.rto == 2 * SECOND
-    for _ in range(100):
-        rto.measured(1 * MS)
-    assert rto.rto == MIN_RTO_NS
+def restarted_peer_is_heard(receiver: Link, now: int) -> bool:
+    return receiver.unwrap(pieces(Link(1400, reliable=True), now=now)[0], now) is not None  # it counts from 0 again
+
+
+def test_a_restarted_peer_is_heard_again_after_a_minute() -> None:
+    a, b = Link(1400, reliable=True), Link(1400, reliable=True)
+    assert b.unwrap(pieces(a)[0], 0) is not None
+    assert not restarted_peer_is_heard(b, SEEN_NS - 1)
+    assert restarted_peer_is_heard(b, SEEN_NS)
+    assert not restarted_peer_is_heard(b, SEEN_NS + 1), "the new one's packets are remembered as well"
+    assert b.counters.duplicates == 2
+
+
+def test_a_peer_that_restarts_after_more_than_a_minute_is_heard_at_once() -> None:
+    a, b = Link(1400, reliable=True), Link(1400, reliable=True)
+    for second in range(90):
+        assert b.unwrap(pieces(a, now=second * SECOND)[0], second * SECOND) is not None
+    assert restarted_peer_is_heard(b, 90 * SECOND)
+
+
+def test_the_last_retransmission_is_still_recognised() -> None:
+    a, b = Link(1400, reliable=True), Link(1400, reliable=True)
+    assert b.unwrap(pieces(a)[0], 0) is not None
+    again = 0
+    while (deadline := a.deadline()) is not None:  # every acknowledgement is lost
+        for wire in a.tick(deadline):
+            assert b.unwrap(decode_lp(wire), deadline + 100 * MS) is None
+            again += 1
+    assert again == 3

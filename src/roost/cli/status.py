@@ -17,7 +17,7 @@ from roost.naming.component import SEGMENT
 from roost.naming.conventions import segment
 
 if TYPE_CHECKING:
-    from roost.host.client import Face
+    from roost.host.face import Face
 
 SUMMARY = "Show the state of a forwarder: general, faces, fib, rib, strategies or the content store (cs)."
 

@@ -7,22 +7,20 @@ signature is to be believed is not decided here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.machine import MS, SECOND
+from roost.machine import MS
 from roost.naming import Name
 from roost.naming.component import VERSION
 from roost.naming.conventions import keyword, segment
 from roost.naming.number import read_nni
 from roost.wire import Data, tlv
+from roost.wire.certificate import time_of
 from roost.wire.data import PREFIX_ANNOUNCEMENT
+from roost.wire.signature import VALIDITY_PERIOD, read_validity
 
 EXPIRATION_PERIOD: Final = 109
-VALIDITY_PERIOD: Final = 253
-NOT_BEFORE: Final = 254
-NOT_AFTER: Final = 255
 
 _MARK: Final = keyword("PA")
 _FIRST: Final = segment(0)
@@ -61,7 +59,8 @@ def read_announcement(data: Data) -> Announcement:
         if type_ == EXPIRATION_PERIOD and expiration is None:
             expiration = read_nni(content, low, high)
         elif type_ == VALIDITY_PERIOD and validity is None:
-            validity = _validity(content[low:high])
+            begin, end = read_validity(content, low, high)
+            validity = time_of(begin), time_of(end)
         else:
             tlv.skip(type_, low, "a prefix announcement")
     if expiration is None:
@@ -70,18 +69,3 @@ def read_announcement(data: Data) -> Announcement:
     if validity is None:
         return Announcement(prefix, expiration)
     return Announcement(prefix, expiration, *validity)
-
-
-def _validity(value: bytes) -> tuple[int, int]:
-    times = {type_: value[low:high] for type_, low, high in tlv.elements(value)}
-    if NOT_BEFORE not in times or NOT_AFTER not in times:
-        raise BadPacket("ValidityPeriod holds NotBefore and NotAfter")
-    return _time(times[NOT_BEFORE]), _time(times[NOT_AFTER])
-
-
-def _time(text: bytes) -> int:
-    try:
-        moment = datetime.strptime(text.decode("ascii"), "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-    except ValueError:
-        raise BadPacket("NotBefore and NotAfter are written as YYYYMMDDThhmmss") from None
-    return int(moment.timestamp()) * SECOND

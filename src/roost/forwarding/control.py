@@ -21,16 +21,14 @@ STATUS_CODE: Final = 102
 STATUS_TEXT: Final = 103
 
 ORIGIN_APP: Final = 0
-ORIGIN_CLIENT: Final = 65
 ORIGIN_ANNOUNCEMENT: Final = 129
-ORIGIN_STATIC: Final = 255
 ORIGIN_NAMES: Final[dict[int, str]] = {
-    0: "app",
+    ORIGIN_APP: "app",
     64: "autoreg",
     65: "client",
     66: "autoconf",
     128: "nlsr",
-    129: "prefixann",
+    ORIGIN_ANNOUNCEMENT: "prefixann",
     255: "static",
 }
 

@@ -7,62 +7,32 @@
 - `serve` hands Interests under a prefix to the application (`Asked`); `reply` answers, with the PIT token they carried.
 - `register` keeps prefixes registered across drops, and on datagram faces renews them (`roost.forwarding.registrar`).
 
-Nothing is verified here. The table of what is pending is in `roost.forwarding.pending`.
+Nothing is verified here. What is pending is in `roost.forwarding.pending`, what is served in `served`, and link packets
+are opened and cut in `app_link`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-from roost.errors import Backpressure, BadPacket
+from roost.errors import BadPacket
+from roost.forwarding.app_link import AppLink
+from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Asked, Delivered, Failed
 from roost.forwarding.face import Arrived, FaceSpec, Send
 from roost.forwarding.pending import Pending, PendingTable, Question
 from roost.forwarding.registrar import Registrar
+from roost.forwarding.served import ServedPrefixes
 from roost.machine import MS, Effect, Randomness, Rejected, earliest
 from roost.naming import Name
-from roost.wire import Data, Interest, LpPacket, Signer, decode_lp
+from roost.wire import Data, Interest, LpPacket, Signer
 from roost.wire.data import decode_data
 from roost.wire.interest import decode_interest
-from roost.wire.link import Link
 from roost.wire.lp import CONGESTION, DUPLICATE, REASON_NAMES
 from roost.wire.tlv import DATA, INTEREST, LP_PACKET
-
-TIMED_OUT: Final = "timed out"
-NACKED: Final = "nacked"
-OVERFLOWED: Final = "overflowed"
 
 _COMMAND: Final = -1  # the ticket of the registrar's command; applications' are positive
 _NACK_PAUSE: Final = 50 * MS
 _SAMPLE_BYTES: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered(Effect):
-    """The Data for a ticket; `congested` if the network marked it."""
-
-    ticket: int
-    data: Data
-    congested: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Failed(Effect):
-    """No Data for a ticket: `kind` is one of the three above, `nack` the reason code of a Nack or -1."""
-
-    ticket: int
-    kind: str
-    reason: str
-    nack: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Asked(Effect):
-    """Somebody asks for a name under a served prefix; answer with `reply`, and the token."""
-
-    prefix: Name
-    interest: Interest
-    token: bytes
 
 
 class Endpoint:
@@ -72,17 +42,16 @@ class Endpoint:
         self, signer: Signer, randomness: Randomness, *, max_pending: int = 16384, max_served: int = 4096
     ) -> None:
         self.max_pending: Final = max_pending
-        self.max_served: Final = max_served
         self.registrar: Final = Registrar(signer, randomness, max_served)
         self.pending: Final = PendingTable()  # bound: max_pending, and one command
         self.face: int | None = None
         self.where = "the face"
         self.unsolicited = 0  # Data nobody waits for
         self.unserved = 0  # Interests under no served prefix
-        self._link: Link | None = None  # only where packets have a size limit
+        self._link = AppLink()
         self._down_reason = "it has not been up yet"
         self._randomness: Final = randomness
-        self._served: dict[bytes, Name] = {}  # bound: max_served
+        self._served: Final = ServedPrefixes(max_served)
 
     # -- the face
 
@@ -90,7 +59,7 @@ class Endpoint:
         """The face is up: send what is pending, register what was registered."""
         self.face = face
         self.where = spec.remote_uri
-        self._link = Link(spec.mtu, first_sequence=self._randomness.getrandbits(64)) if spec.mtu else None
+        self._link = AppLink(spec.mtu, first_sequence=self._randomness.getrandbits(64))
         effects = self.registrar.up(now, local=spec.local, datagram=spec.mtu > 0)
         wires = [self._wire(pending) for pending in self.pending.everything() if not pending.pausing]
         return effects + self._flush(wires, now)
@@ -132,13 +101,11 @@ class Endpoint:
 
     def serve(self, prefix: Name) -> None:
         """Take Interests under a prefix."""
-        if len(self._served) >= self.max_served and prefix.value not in self._served:
-            raise Backpressure(f"{prefix} cannot be served: {self.max_served} prefixes are, which is the limit", 1000)
-        self._served[prefix.value] = prefix
+        self._served.add(prefix)
 
     def stop_serving(self, prefix: Name) -> None:
         """Take them no longer."""
-        self._served.pop(prefix.value, None)
+        self._served.drop(prefix)
 
     def reply(self, answers: list[tuple[bytes, bytes]], now: int) -> list[Effect]:
         """Send Data, each with the token of the Interest it answers; lost if the face is down."""
@@ -176,8 +143,7 @@ class Endpoint:
         """Send again what got no answer, give up what was sent often enough."""
         effects: list[Effect] = []
         wires: list[bytes] = []
-        if self._link is not None:
-            self._link.tick(now)
+        self._link.tick(now)
         for pending in self.pending.overdue(now):
             if pending.tried >= pending.tries and not pending.pausing:
                 effects += self._fail(pending, TIMED_OUT, self._stuck(pending, now), now)
@@ -190,7 +156,7 @@ class Endpoint:
     def deadline(self) -> int | None:
         """When the next Interest expires, the next command is due or a fragment has waited long enough."""
         command = self.registrar.deadline() if self.face is not None else None
-        return earliest(self.pending.deadline(), command, self._link.deadline() if self._link else None)
+        return earliest(self.pending.deadline(), command, self._link.deadline())
 
     # -- what comes in
 
@@ -200,12 +166,8 @@ class Endpoint:
         token = b""
         mark = 0
         if packet[0] == LP_PACKET:
-            lp: LpPacket | None = decode_lp(packet)
-            if lp is not None and lp.frag_count > 1:
-                if self._link is None:
-                    raise BadPacket("a fragment came on a face that has no fragments")
-                lp = self._link.unwrap(lp, now)
-            if lp is None or not lp.fragment:
+            lp = self._link.open(packet, now)
+            if lp is None:
                 return
             if lp.nack >= 0:
                 self._nacked(decode_interest(lp.fragment), lp.nack, effects, now)
@@ -248,23 +210,16 @@ class Endpoint:
                 effects += self._fail(pending, NACKED, message + (f"; {about}" if about else ""), now)
 
     def _interest(self, interest: Interest, token: bytes, effects: list[Effect]) -> None:
-        prefix = self._serving(interest.name)
+        prefix = self._served.covering(interest.name)
         if prefix is None:
             self.unserved += 1
         else:
             effects.append(Asked(prefix, interest, token))
 
-    def _serving(self, name: Name) -> Name | None:
-        for cut in reversed(name.cuts):
-            prefix = self._served.get(name.value[:cut])
-            if prefix is not None:
-                return prefix
-        return None
-
     def _about(self, name: Name) -> str:
         """Say what this face has to do with a name that nobody answered."""
         about = self.registrar.about(name)
-        prefix = self._serving(name)
+        prefix = self._served.covering(name)
         if about or prefix is None:
             return about
         return f"this face serves {prefix} itself, and a forwarder sends no Interest back: ask over another face"
@@ -297,19 +252,11 @@ class Endpoint:
                 pending = self.pending.add(_COMMAND, Question(Name(), wire=command), now)
                 self._begin(pending, now)
                 wires.append(self._wire(pending))
-        if self._link is not None and wires:
-            wires = self._link.wrap([decode_lp(wire) if wire[0] == LP_PACKET else wire for wire in wires], now)
+        wires = self._link.wrap(wires, now)
         return [Send(self.face, wires)] if wires else []
 
     def _stuck(self, pending: Pending, now: int) -> str:
         """Say where an Interest got stuck."""
-        asked = f"{pending.interest.name}: no answer in {(now - pending.since) // MS} ms"
-        if not pending.sent:
-            return f"{asked}; it never left this machine, because {self.trouble}"
-        times = "once" if pending.sent == 1 else f"{pending.sent} times"
-        said = f"sent {times} over {self.where}"
-        said += f", the last answer was a Nack: {pending.last}" if pending.last else ", nothing came back"
-        if self.face is None:
-            said += f"; that face has since gone down: {self._down_reason}"
-        about = self._about(pending.interest.name)
-        return f"{asked}; {said}" + (f"; {about}" if about else "")
+        about = self._about(pending.interest.name) if pending.sent else ""
+        said = pending.history(now, self.where, self.trouble)
+        return f"{said}; {about}" if about else said

@@ -2,6 +2,8 @@
 
 Opening a face takes time and is the driver's work: a command waits until the driver says `opened` or `failed`, at most
 8 s; commands for the same URI wait together. At most 64 commands wait; more are answered 503.
+
+NFD takes an MTU of 64 or more; we refuse one below 128, because of 64 bytes the headers of a fragment take 62.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from roost.forwarding.face_uri import CREATABLE, parse_canonical
 from roost.forwarding.replies import Asked, Handlers, Reply
 from roost.forwarding.tables import FaceRecord, Tables
 from roost.machine import SECOND
+from roost.wire.link import MIN_MTU
 
 MAX_WAITING: Final = 64
 OPENING_NS: Final = 8 * SECOND
-MIN_MTU: Final = 64
 _KEEPS_PERSISTENCY: Final = ("unix://", "fd://", "ws://", "wss://", "internal://")
 
 
@@ -121,7 +123,10 @@ class FaceCommands:
             return Reply(ControlResponse(404, "Specified face does not exist"))
         wrong = _invalid(face, given)
         if wrong.present():
-            return Reply(ControlResponse(409, "Invalid properties specified", wrong.encode()))
+            text = "Invalid properties specified"
+            if wrong.mtu is not None:
+                text += f": an MTU is at least {MIN_MTU}, and stream faces have none"
+            return Reply(ControlResponse(409, text, wrong.encode()))
         flags = face.flags
         for bit in (LOCAL_FIELDS, RELIABILITY, CONGESTION_MARKING):
             asked_for = given.bit(bit)

@@ -7,9 +7,10 @@ for the other two. What happens when one is answered or due is decided in `roost
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import Final
 
+from roost.machine import MS
+from roost.machine.timetable import Timetable
 from roost.naming import Name
 from roost.wire import Data, Interest, encode_interest
 from roost.wire.interest import decode_interest, matches
@@ -45,7 +46,7 @@ class Question:
 class Pending:
     """One unanswered Interest and its history."""
 
-    __slots__ = ("due", "interest", "last", "nack", "nonce", "pausing", "sent", "since", "ticket", "tried", "tries")
+    __slots__ = ("interest", "last", "nack", "nonce", "pausing", "sent", "since", "ticket", "tried", "tries")
 
     def __init__(self, ticket: int, question: Question, now: int) -> None:
         self.ticket: Final = ticket
@@ -55,10 +56,18 @@ class Pending:
         self.nonce = b""
         self.tried = 0  # lifetimes begun, sent or not
         self.sent = 0
-        self.due = 0
-        self.pausing = False  # after a Nack: `due` is when to send again, not when it expires
+        self.pausing = False  # after a Nack: its timer says when to send again, not when it expires
         self.last = ""  # what the last Nack said
         self.nack = -1
+
+    def history(self, now: int, where: str, trouble: str) -> str:
+        """Say what became of it on the face to `where`; `trouble` says what is wrong with that, empty if it is up."""
+        asked = f"{self.interest.name}: no answer in {(now - self.since) // MS} ms"
+        if not self.sent:
+            return f"{asked}; it never left this machine, because {trouble}"
+        times = "once" if self.sent == 1 else f"{self.sent} times"
+        came = f"the last answer was a Nack: {self.last}" if self.last else "nothing came back"
+        return f"{asked}; sent {times} over {where}, {came}" + (f"; since then {trouble}" if trouble else "")
 
 
 class PendingTable:
@@ -69,7 +78,7 @@ class PendingTable:
         self._by_name: dict[bytes, list[int]] = {}
         self._prefixes = 0  # how many set CanBePrefix
         self._digests = 0  # how many end in an implicit digest
-        self._timers: list[tuple[int, int]] = []  # (due, ticket); stale entries are swept beyond 4 × pending
+        self._timers: Final = Timetable()
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -95,6 +104,7 @@ class PendingTable:
         pending = self._pending.pop(ticket, None)
         if pending is None:
             return False
+        self._timers.drop(ticket)
         key = pending.interest.name.value
         tickets = self._by_name[key]
         tickets.remove(ticket)
@@ -122,32 +132,15 @@ class PendingTable:
 
     def set_timer(self, pending: Pending, due: int) -> None:
         """Have it come out of `overdue` at a time, instead of any earlier one."""
-        pending.due = due
-        heappush(self._timers, (due, pending.ticket))
-        if len(self._timers) > 4 * len(self._pending) + 64:
-            self._timers = [(waits.due, waits.ticket) for waits in self._pending.values()]
-            heapify(self._timers)
+        self._timers.set(pending.ticket, due)
 
     def overdue(self, now: int) -> list[Pending]:
         """Those whose time has come; each needs a new timer or has to be dropped."""
-        found: list[Pending] = []
-        while self._timers and self._timers[0][0] <= now:
-            due, ticket = heappop(self._timers)
-            pending = self._pending.get(ticket)
-            if pending is not None and pending.due == due:
-                pending.due = -1  # a ticket used again may have two timers for one moment
-                found.append(pending)
-        return found
+        return [self._pending[ticket] for ticket in self._timers.overdue(now)]
 
     def deadline(self) -> int | None:
         """When the next one is due."""
-        while self._timers:
-            due, ticket = self._timers[0]
-            pending = self._pending.get(ticket)
-            if pending is not None and pending.due == due:
-                return due
-            heappop(self._timers)
-        return None
+        return self._timers.deadline()
 
 
 def _names_digest(name: Name) -> bool:

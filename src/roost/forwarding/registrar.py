@@ -21,9 +21,10 @@ from typing import Final
 
 from roost.errors import Backpressure, BadPacket
 from roost.forwarding.control import OK, ControlParameters, ControlResponse
+from roost.forwarding.requests import CommandWriter
 from roost.machine import MS, SECOND, Effect, Randomness
-from roost.naming import Component, Name
-from roost.wire import Signer, sign_interest
+from roost.naming import Name
+from roost.wire import Signer
 
 REGISTERING: Final = "registering"
 REGISTERED: Final = "registered"
@@ -88,12 +89,11 @@ class Registrar:
     def __init__(
         self, signer: Signer, randomness: Randomness, limit: int = 4096, *, renew_ns: int | None = None
     ) -> None:
-        self.signer: Final = signer
         self.limit: Final = limit
         self.registrations: dict[Name, Registration] = {}  # bound: limit
         self._renew_ns: Final = RENEW_NS if renew_ns is None else renew_ns
         self._randomness: Final = randomness
-        self._last_time_ms = 0
+        self._writer: Final = CommandWriter(signer, randomness)
         self._current: Registration | None = None  # the one whose command is unanswered
         self._taking_back = False  # whether that command is an unregister
         self._first: Registration | None = None  # the one due first, while `_sorted`
@@ -160,17 +160,10 @@ class Registrar:
         self._current = due
         self._taking_back = not due.wanted
         due.tries += 1
-        self._last_time_ms = max(now // MS, self._last_time_ms + 1)
         verb = "register" if due.wanted else "unregister"
         lives_ms = max(4 * self._renew_ns // MS, MIN_EXPIRATION_MS) if self._renews and due.wanted else None
         parameters = ControlParameters(name=due.prefix, expiration_ms=lives_ms)
-        return sign_interest(
-            self._scopes[self._scope] / verb / Component(parameters.encode()),
-            self.signer,
-            signature_nonce=self._randomness.getrandbits(64).to_bytes(8, "big"),
-            time_ms=self._last_time_ms,
-            lifetime_ms=COMMAND_LIFETIME_MS,
-        )
+        return self._writer.sign(self._scopes[self._scope] / verb, parameters, now, COMMAND_LIFETIME_MS)
 
     def answered(self, content: bytes, now: int) -> list[Effect]:
         """The forwarder answered the current command."""

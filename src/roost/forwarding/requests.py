@@ -31,7 +31,6 @@ from roost.wire.data import NACK
 LOCALHOST: Final = Name.parse("/localhost/nfd")
 FACE_EVENTS: Final = LOCALHOST / "faces" / "events"
 COMMAND_LIFETIME_MS: Final = 10_000
-FACE_EXISTS: Final = 409
 
 RECORDS: Final[dict[str, type[Record]]] = {
     "faces/list": FaceStatus,
@@ -55,14 +54,21 @@ class CommandWriter:
 
     def write(self, module: str, verb: str, parameters: ControlParameters, now: int) -> bytes:
         """Write any command."""
+        nonce = self._randomness.getrandbits(32).to_bytes(4, "big")
+        return self.sign(self._prefix / module / verb, parameters, now, COMMAND_LIFETIME_MS, nonce)
+
+    def sign(
+        self, command: Name, parameters: ControlParameters, now: int, lifetime_ms: int, nonce: bytes = b""
+    ) -> bytes:
+        """Write a command by its full name; without a Nonce, for whoever gives it a fresh one with each sending."""
         self._last_ms = max(now // MS, self._last_ms + 1)
         return sign_interest(
-            self._prefix / module / verb / Component(parameters.encode()),
+            command / Component(parameters.encode()),
             self._signer,
-            nonce=self._randomness.getrandbits(32).to_bytes(4, "big"),
+            nonce=nonce,
             signature_nonce=self._randomness.getrandbits(64).to_bytes(8, "big"),
             time_ms=self._last_ms,
-            lifetime_ms=COMMAND_LIFETIME_MS,
+            lifetime_ms=lifetime_ms,
         )
 
     def register(

@@ -17,8 +17,6 @@ SCOPE_LOCAL: Final = 1
 
 CREATED: Final = 1
 DESTROYED: Final = 2
-UP: Final = 3
-DOWN: Final = 4
 
 _FACE: Final = Field("face", 105)
 _COST: Final = Field("cost", 106)

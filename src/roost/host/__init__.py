@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from roost.host.blocking import SyncFace, connect_sync
-    from roost.host.client import Connection, Face, connect
+    from roost.host.client import Connection, connect
+    from roost.host.face import Face
     from roost.host.listening import Listen, ListeningNode, running
+    from roost.host.sealed import SealedReader, SealedStream
     from roost.host.serving import Serving
     from roost.host.verification import ACCEPT_ANY, Verifier
-    from roost.pubsub.fetch import FetchSettings
+    from roost.pubsub.fetch_effects import FetchSettings
 
 _HOMES = {
     "ACCEPT_ANY": "roost.host.verification",
     "Connection": "roost.host.client",
-    "Face": "roost.host.client",
-    "FetchSettings": "roost.pubsub.fetch",
+    "Face": "roost.host.face",
+    "FetchSettings": "roost.pubsub.fetch_effects",
     "Listen": "roost.host.listening",
     "ListeningNode": "roost.host.listening",
+    "SealedReader": "roost.host.sealed",
+    "SealedStream": "roost.host.sealed",
     "Serving": "roost.host.serving",
     "SyncFace": "roost.host.blocking",
     "Verifier": "roost.host.verification",
@@ -38,6 +42,8 @@ __all__ = [
     "FetchSettings",
     "Listen",
     "ListeningNode",
+    "SealedReader",
+    "SealedStream",
     "Serving",
     "SyncFace",
     "Verifier",

@@ -1,7 +1,7 @@
 """The thin synchronous facade, for notebooks and scripts: `with roost.connect_sync() as face: face.fetch(…)`.
 
 One background thread runs the event loop for all synchronous faces of the process, so that they share the node inside
-it. Handlers given to `serve` are called on that thread. Everything else is `roost.host.client`, waited for.
+it. Handlers given to `serve` are called on that thread. Everything else is `roost.host.face`, waited for.
 """
 
 from __future__ import annotations
@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Generator
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from roost.errors import Disconnected, RoostError
-from roost.host.client import Face, connect
+from roost.host.client import connect
+from roost.host.face import Face
 from roost.host.home_trust import SignerLike
 from roost.host.serving import Handler, Serving
 from roost.host.verification import Verifier
 from roost.naming import NameLike
-from roost.pubsub.fetch import FetchSettings
+from roost.pubsub.fetch_effects import FetchSettings
 from roost.wire import Data
 
 T = TypeVar("T")
@@ -80,7 +82,22 @@ async def _drained(loop: asyncio.AbstractEventLoop) -> None:
     await loop.shutdown_asyncgens()
 
 
-class SyncServing:
+class _Closing(ABC):
+    """Closed at the end of its `with` block."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SyncServing(_Closing):
     """A served prefix; `close` it, or use it with `with`."""
 
     def __init__(self, serving: Serving) -> None:
@@ -95,16 +112,8 @@ class SyncServing:
         with contextlib.suppress(Disconnected):
             _background.run(close())
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class SyncFace:
+class SyncFace(_Closing):
     """A face whose methods wait; made by `connect_sync`, a context manager or to be closed."""
 
     def __init__(self, face: Face) -> None:
@@ -165,14 +174,6 @@ class SyncFace:
                 _background.run(self._face.close())
             finally:
                 _background.leave()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connect_sync(

@@ -1,216 +1,30 @@
-"""The client API for people.
+"""The client API for people: connecting.
 
     async with roost.connect() as face:
         data = await face.fetch("/BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=5")
         async with face.serve("/my/prefix", handler):
             ...
 
-The same against the node inside this process and any forwarder outside it (`roost.host.locate` says which). Everything
-fetched is verified unless `verifier=ACCEPT_ANY`. Cancelling a task that awaits takes back what it asked. After a drop
-the face comes back by itself, and its prefixes are registered again.
+The same against the node inside this process and any forwarder outside it (`roost.host.locate` says which). After a
+drop the face comes back by itself, and its prefixes are registered again. What a face can do is in `roost.host.face`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import Generator
 from types import TracebackType
 from typing import Final
 
-from roost.errors import Backpressure, Disconnected, Nacked, RoostError, TimedOut
-from roost.forwarding.endpoint import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
-from roost.forwarding.pending import Question
+from roost.errors import Disconnected
 from roost.host.dial import dial
-from roost.host.embedded import EmbeddedNode, leave_embedded, use_embedded
-from roost.host.fetching import Fetching
-from roost.host.home_trust import SignerLike, Trust, choose_trust
+from roost.host.embedded import leave_embedded, use_embedded
+from roost.host.face import Face
+from roost.host.home_trust import SignerLike, choose_trust
 from roost.host.locate import locate
-from roost.host.objects import ServedCertificates, ServedObject
-from roost.host.serving import Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.transport import Owner, Transport
-from roost.host.verification import Verification, Verifier
-from roost.naming import Name, NameLike, as_name
-from roost.pubsub.fetch import FetchSettings, SegmentFetch
-from roost.wire import Data, Signer
-
-DEFAULT_TRIES: Final = 3
-MAX_OBJECT_BYTES: Final = 1 << 30
-
-
-class Face:
-    """A face of an application; made by `connect`."""
-
-    def __init__(self, session: Session, trust: Trust, embedded: EmbeddedNode | None = None) -> None:
-        self._session: Final = session
-        self._embedded = embedded
-        self._trust: Final = trust
-        self._shown: Final = ServedCertificates(trust.certificates)
-        self._desk: Final = Desk(session, self._signer_for)
-        self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
-
-    @property
-    def where(self) -> str:
-        """The other end, as a URI."""
-        return self._session.endpoint.where
-
-    @property
-    def is_up(self) -> bool:
-        """Whether it is connected right now."""
-        return self._session.endpoint.face is not None
-
-    # -- asking
-
-    async def fetch(
-        self,
-        name: NameLike,
-        *,
-        can_be_prefix: bool = False,
-        must_be_fresh: bool = False,
-        lifetime_ms: int = 4000,
-        tries: int = DEFAULT_TRIES,
-        hints: tuple[Name, ...] = (),
-        hop_limit: int = -1,
-        parameters: bytes | None = None,
-    ) -> Data:
-        """Fetch one Data and verify it; sent up to `tries` times, `lifetime_ms` apart.
-
-        Raises `TimedOut` or `Nacked` with where it got stuck, and `Untrusted` with the rule that failed.
-        """
-        question = Question(
-            as_name(name), can_be_prefix, must_be_fresh, lifetime_ms, tries, hints, hop_limit, parameters
-        )
-        data = await self._ask(question)
-        if not self._verification.quick(data):
-            await self._verification.check(data)
-        return data
-
-    async def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> AsyncGenerator[Data, None]:
-        """Fetch a segmented object, verified segment by verified segment, in order; what is not taken is not asked."""
-        fetching = Fetching(self._session, SegmentFetch(as_name(name), settings), self._verification)
-        try:
-            async for data in fetching:
-                yield data
-        finally:
-            fetching.close()
-
-    async def fetch_object(
-        self, name: NameLike, settings: FetchSettings | None = None, *, max_bytes: int = MAX_OBJECT_BYTES
-    ) -> bytes:
-        """Fetch a segmented object whole."""
-        parts: list[bytes] = []
-        size = 0
-        async with contextlib.aclosing(self.fetch_segments(name, settings)) as segments:
-            async for data in segments:
-                parts.append(data.content)
-                size += len(parts[-1])
-                if size > max_bytes:
-                    raise Backpressure(
-                        f"{as_name(name)} has more than {max_bytes} bytes: raise max_bytes to take it", 0
-                    )
-        return b"".join(parts)
-
-    # -- serving
-
-    def serve(self, prefix: NameLike, handler: Handler, *, register: bool = True) -> Serving:
-        """Answer Interests under a prefix; use it with `async with`, or `await` it and `close` it later."""
-        name = as_name(prefix)
-        self._desk.open(name, handler)
-        serving = Serving(self._desk, self._session, name, register=register)
-        if register:
-            try:
-                self._show_certificates()  # first: who gets an answer asks for them next
-                self._session.register(name)
-            except RoostError:
-                serving.close()
-                raise
-        return serving
-
-    def publish_object(
-        self,
-        name: NameLike,
-        content: bytes,
-        *,
-        version: int | None = None,
-        segment_bytes: int = 0,
-        freshness_ms: int = 1000,
-        signer: Signer | None = None,
-    ) -> Serving:
-        """Serve content as a segmented, versioned object with RDR metadata; use it as `serve`."""
-        full = as_name(name)
-        served = ServedObject(
-            full,
-            content,
-            self._signer_for if signer is None else lambda name: signer,  # noqa: ARG005  one for all names
-            self._session.clock,
-            version_number=version,
-            segment_bytes=segment_bytes,
-            freshness_ms=freshness_ms,
-        )
-        return self.serve(full, served.answer)
-
-    async def register(self, prefix: NameLike, timeout_s: float = 10.0) -> None:
-        """Have the forwarder send Interests under a prefix to this face; for those who serve with `register=False`."""
-        name = as_name(prefix)
-        self._session.register(name)
-        await self._session.registered(name, timeout_s)
-
-    def unregister(self, prefix: NameLike) -> None:
-        """Take a registration back."""
-        self._session.unregister(as_name(prefix))
-
-    # -- inside
-
-    async def close(self) -> None:
-        """End handlers and close the face, and the node inside this process if nobody else uses it."""
-        await self._desk.stop()
-        await self._session.close()
-        embedded, self._embedded = self._embedded, None
-        if embedded is not None:
-            await leave_embedded(embedded)
-
-    async def _ask(self, question: Question) -> Data:
-        future: asyncio.Future[Data] = asyncio.get_running_loop().create_future()
-
-        def answer(effect: Delivered | Failed) -> None:
-            if future.done():
-                return
-            if isinstance(effect, Delivered):
-                future.set_result(effect.data)
-            else:
-                future.set_exception(_error(effect))
-
-        (ticket,) = self._session.ask([(question, answer)])
-        try:
-            return await future
-        except asyncio.CancelledError:
-            self._session.cancel(ticket)
-            raise
-
-    def _show_certificates(self) -> None:
-        """Serve our certificates along with the first prefix: whoever checks our Data will ask for them."""
-        for prefix in self._shown.prefixes():
-            if not self._desk.serves(prefix):
-                self._desk.open(prefix, self._shown.answer)
-                self._session.register(prefix)
-
-    async def _fetch_certificate(self, name: Name) -> Data:
-        return await self._ask(Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2))
-
-    def _signer_for(self, name: Name) -> Signer:
-        return self._trust.signers(name, self._session.clock())
-
-
-def _error(failed: Failed) -> RoostError:
-    if failed.kind == TIMED_OUT:
-        return TimedOut(failed.reason)
-    if failed.kind == NACKED:
-        return Nacked(failed.reason, failed.nack)
-    if failed.kind == OVERFLOWED:
-        return Backpressure(failed.reason, 100)
-    return Disconnected(failed.reason)
+from roost.host.verification import Verifier
 
 
 class Connection:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import Any, Final
 
 from websockets.asyncio.client import connect as connect_websocket
@@ -19,7 +20,7 @@ from roost.host.datagram import connected_udp
 from roost.host.framing import MAX_LINK_PACKET_BYTES
 from roost.host.stream import StreamTransport
 from roost.host.transport import Owner, Transport
-from roost.host.websocket import CLOSE_S, PING_S, WebSocketTransport
+from roost.host.websocket import CLOSE_S, PING_S, WebSocketTransport, websocket_uri
 
 CONNECT_S: Final = 10.0
 
@@ -84,7 +85,7 @@ async def _dial_websocket(address: Address, owner: Owner) -> Transport:
         uri, compression=None, max_size=MAX_LINK_PACKET_BYTES, ping_interval=PING_S, close_timeout=CLOSE_S, proxy=None
     )
     remote, local = connection.remote_address, connection.local_address
-    spec = FaceSpec(uri, f"wsclient://{local[0]}:{local[1]}", local=is_loopback(str(remote[0])))
+    spec = FaceSpec(uri, websocket_uri("wsclient", local), local=is_loopback(str(remote[0])))
     transport = WebSocketTransport(connection, spec, owner)
     transport.start()
     return transport
@@ -97,6 +98,8 @@ def _reason(error: Exception) -> str:
 def _advice(address: Address, error: Exception) -> str:
     if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
         return "; nothing listens there: start it with `roost node`, or name another one"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "; if that certificate is to be trusted, name its file, or that of its issuer, in SSL_CERT_FILE"
     if isinstance(error, PermissionError):
         return f"; this user may not open {address.host}"
     if isinstance(error, socket.gaierror):

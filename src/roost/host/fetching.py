@@ -10,17 +10,33 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from roost.errors import Disconnected, Nacked, RoostError, TimedOut, Untrusted
-from roost.forwarding.endpoint import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
+from roost.errors import BadPacket, Disconnected, Nacked, RoostError, TimedOut, Untrusted
+from roost.errors import Refused as RefusedError
+from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.host.alarm import Alarm
 from roost.host.session import Answer, Session
 from roost.host.verification import Verification
 from roost.machine import Effect
 from roost.naming import Name
-from roost.pubsub.fetch import Answered, Express, Finished, Forget, GaveUp, Refused, Segment, SegmentFetch
+from roost.pubsub.fetch import SegmentFetch
+from roost.pubsub.fetch_effects import (
+    DENIED,
+    UNTRUSTED,
+    UNUSABLE,
+    Answered,
+    Distrusted,
+    Express,
+    Finished,
+    Forget,
+    GaveUp,
+    Refused,
+    Segment,
+)
 from roost.wire import Data
 from roost.wire.lp import CONGESTION
+
+NOT_FOUND: Final = 404  # as in management: an application Nack carries no code of its own
 
 
 class Fetching:
@@ -31,7 +47,7 @@ class Fetching:
         self._session: Final = session
         self._verification: Final = verification
         self._tickets: dict[Name, int] = {}  # bound: the machine's capacity
-        self._events: list[Answered | Refused] = []
+        self._events: list[Answered | Refused | Distrusted] = []
         self._ready: deque[Data] = deque()  # bound: the machine's capacity
         self._error: RoostError | None = None
         self._done = False
@@ -88,23 +104,25 @@ class Fetching:
                     self._take_in(answered)
                     return
             except Untrusted as error:
-                self._fail(error)
+                self._take_in(Distrusted(name, str(error)))
                 return
-            task = self._loop.create_task(self._check(answered))
+            task = self._loop.create_task(self._check(name, answered))
             self._checks.add(task)
             task.add_done_callback(self._checks.discard)
 
         return answer
 
-    async def _check(self, answered: Answered) -> None:
+    async def _check(self, name: Name, answered: Answered) -> None:
         try:
             await self._verification.check(answered.data)
+        except Untrusted as error:
+            self._take_in(Distrusted(name, str(error)))
         except RoostError as error:
             self._fail(error)
-            return
-        self._take_in(answered)
+        else:
+            self._take_in(answered)
 
-    def _take_in(self, event: Answered | Refused) -> None:
+    def _take_in(self, event: Answered | Refused | Distrusted) -> None:
         if not self._events:
             self._loop.call_soon(self._process)
         self._events.append(event)
@@ -155,6 +173,12 @@ class Fetching:
         self._notify()
 
     def _explained(self, effect: GaveUp) -> RoostError:
+        if effect.kind == UNTRUSTED:
+            return Untrusted(effect.reason)
+        if effect.kind == UNUSABLE:
+            return BadPacket(effect.reason)
+        if effect.kind == DENIED:
+            return RefusedError(effect.reason, NOT_FOUND)
         trouble = self._session.endpoint.trouble
         reason = f"{effect.reason}; {trouble}" if trouble else effect.reason
         return Nacked(reason, effect.nack) if effect.nack >= 0 else TimedOut(reason)

@@ -21,7 +21,7 @@ from roost.host.listen import in_use, listen_tcp, listen_udp, listen_unix
 from roost.host.multicast import MulticastTransport
 from roost.host.server import NodeMachine, Server
 from roost.host.stream import StreamListener
-from roost.host.websocket import listen_websocket
+from roost.host.websocket import listen_websocket, websocket_uri
 
 HostPort = tuple[str, int]
 
@@ -102,8 +102,7 @@ class ListeningNode:
             raise BadConfig(f"cannot listen on {host}:{port} (ws): {in_use(error, 'ws')}") from None
         self._websockets.append(websocket)
         for sock in websocket.sockets:
-            name = sock.getsockname()
-            self.uris.append(f"ws://[{name[0]}]:{name[1]}" if ":" in name[0] else f"ws://{name[0]}:{name[1]}")
+            self.uris.append(websocket_uri("ws", sock.getsockname()))
 
 
 class NodeWithChannels(NodeMachine, Protocol):

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self, TypeAlias
 
 from roost.errors import BadPacket, RoostError
-from roost.forwarding.endpoint import Asked
+from roost.forwarding.endpoint_effects import Asked
 from roost.host.session import Session
 from roost.naming import Name
 from roost.wire import Data, Interest, Signer, encode_data

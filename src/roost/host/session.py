@@ -1,7 +1,7 @@
 """The driver of an `Endpoint`: one application's face to a forwarder, kept up.
 
 It dials again after a drop, later each time, and the endpoint registers again and re-sends what is pending. Answers go
-to whoever holds the ticket, Interests to whoever serves. People use `roost.host.client` instead.
+to whoever holds the ticket, Interests to whoever serves. People use `roost.host.face` instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from roost.errors import Disconnected, Refused, TimedOut
-from roost.forwarding.endpoint import Asked, Delivered, Endpoint, Failed
+from roost.forwarding.endpoint import Endpoint
+from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
 from roost.forwarding.face import FIRST_FACE, Arrived, Send
 from roost.forwarding.pending import Question
 from roost.forwarding.registrar import REFUSED, REGISTERED, RegistrationChanged

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from roost.errors import BadPacket
 from roost.forwarding.face import FaceSpec
 from roost.host.framing import Framer
-from roost.host.transport import MAX_QUEUE_BYTES, READ_BYTES, Counters, Owner
+from roost.host.transport import MAX_QUEUE_BYTES, READ_BYTES, STREAM_BATCH, Counters, Owner
 
 # One buffer for all reads: asking `recv` for so much maps and unmaps memory every time, which costs more than the copy.
 _BUFFER: Final = bytearray(READ_BYTES)
@@ -120,8 +120,8 @@ class StreamTransport:
             reason = f"it sent what is not a packet: {error}"
         self.counters.in_bytes += len(chunk)
         self.counters.in_packets += len(packets)
-        if packets:
-            self._owner.arrived([(self, packets)])
+        for low in range(0, len(packets), STREAM_BATCH):
+            self._owner.arrived([(self, packets[low : low + STREAM_BATCH])])
         if reason:
             self._fail(reason)
 

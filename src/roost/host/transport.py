@@ -15,6 +15,7 @@ from roost.forwarding.face import FaceSpec
 
 MAX_QUEUE_BYTES: Final = 4 << 20
 CONGESTED_BYTES: Final = 1 << 16  # NFD's default congestion threshold
+STREAM_BATCH: Final = 128  # packets of a stream handled before writing, so that the next hop can begin meanwhile
 READ_BYTES: Final = 1 << 18
 MAX_BATCH: Final = 256  # datagrams per readiness event, so that one busy face lets the others in
 

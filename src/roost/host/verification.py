@@ -7,11 +7,11 @@ do. Who has no trust configured accepts nothing: the refusal says what to do.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from roost.errors import Nacked, RoostError, TimedOut, Untrusted
+from roost.host.joint import Joint
 from roost.naming import Name
 from roost.trust.verdict import Accepted, Rejection, Verdict
 from roost.wire import Data
@@ -74,7 +74,7 @@ class Verification:
         self.verifier: Final = verifier
         self._clock: Final = clock
         self._fetch: Final = fetch
-        self._fetching: dict[Name, asyncio.Task[str]] = {}  # one fetch per certificate, however many wait for it
+        self._fetching: Final[Joint[Name, str]] = Joint()  # one fetch per certificate
 
     def quick(self, data: Data) -> Accepted | None:
         """Check without fetching: None where `check` has to be awaited; raises `Untrusted`."""
@@ -105,12 +105,7 @@ class Verification:
 
     async def _learn(self, name: Name) -> str:
         """Fetch a certificate and learn it, together with whoever else waits for it; says what went wrong."""
-        task = self._fetching.get(name)
-        if task is None:
-            task = asyncio.ensure_future(self._fetch_and_learn(name))
-            self._fetching[name] = task
-            task.add_done_callback(lambda _: self._fetching.pop(name, None))
-        return await asyncio.shield(task)
+        return await self._fetching.do(name, lambda: self._fetch_and_learn(name))
 
     async def _fetch_and_learn(self, name: Name) -> str:
         try:

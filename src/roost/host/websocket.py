@@ -101,8 +101,8 @@ async def listen_websocket(host: str, port: int, owner: Owner) -> Server:
         remote, local = connection.remote_address, connection.local_address
         browser = connection.request is not None and "Origin" in connection.request.headers
         spec = FaceSpec(
-            _uri("wsclient", remote),
-            _uri("ws", local),
+            websocket_uri("wsclient", remote),
+            websocket_uri("ws", local),
             local=is_loopback(str(remote[0])) and not browser,
             persistency=ON_DEMAND,
         )
@@ -121,6 +121,7 @@ async def listen_websocket(host: str, port: int, owner: Owner) -> Server:
     )
 
 
-def _uri(scheme: str, sockaddr: tuple[object, ...]) -> str:
+def websocket_uri(scheme: str, sockaddr: tuple[object, ...]) -> str:
+    """Write the URI of one end of a WebSocket."""
     host = f"[{sockaddr[0]}]" if ":" in str(sockaddr[0]) else sockaddr[0]
     return f"{scheme}://{host}:{sockaddr[1]}"

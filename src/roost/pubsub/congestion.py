@@ -3,7 +3,7 @@
 Both start slowly (one more per Data) up to a threshold, shrink by a factor on a sign of congestion (loss, a congestion
 mark, a congestion Nack) and differ in how they grow again: AIMD by one per round trip, CUBIC along a cubic curve of the
 time since the last shrinking, never slower than AIMD would. Shrinking at most once per window is the caller's duty.
-Round-trip times come from `roost.pubsub.rtt`.
+Round-trip times come from `roost.machine.rtt`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,19 @@ class Window(Protocol):
     def shrink(self, now: int) -> None: ...
 
 
+def _checked(initial: float) -> float:
+    if not 1 <= initial <= MAX_WINDOW:
+        raise BadConfig(f"a congestion window of {initial:g} Interests cannot be: it begins with 1 to {MAX_WINDOW:g}")
+    return initial
+
+
 class Aimd:
     """Additive increase, multiplicative decrease."""
 
     __slots__ = ("_threshold", "_window")
 
     def __init__(self, initial: float = INITIAL_WINDOW) -> None:
-        self._window = initial
+        self._window = _checked(initial)
         self._threshold = MAX_WINDOW
 
     @property
@@ -64,7 +70,7 @@ class Cubic:
     __slots__ = ("_epoch", "_highest", "_plateau_s", "_threshold", "_window")
 
     def __init__(self, initial: float = INITIAL_WINDOW) -> None:
-        self._window = initial
+        self._window = _checked(initial)
         self._threshold = MAX_WINDOW
         self._highest = 0.0  # the window before the last shrinking
         self._epoch = 0  # when that was

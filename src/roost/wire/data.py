@@ -17,9 +17,7 @@ BLOB: Final = 0
 LINK: Final = 1
 KEY: Final = 2
 NACK: Final = 3
-MANIFEST: Final = 4
 PREFIX_ANNOUNCEMENT: Final = 5
-ENCAPSULATED: Final = 6
 
 _REMEMBERED: Final = 4096
 _REMEMBERED_BYTES: Final = 64  # longer ones are padded with unknown elements, and must not fill the memory

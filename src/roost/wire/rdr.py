@@ -13,9 +13,9 @@ from typing import Final
 from roost.errors import BadPacket
 from roost.naming.component import SEGMENT, VERSION, Component
 from roost.naming.conventions import METADATA, segment, version
-from roost.naming.name import Name, cuts_of
+from roost.naming.name import Name
 from roost.wire import tlv
-from roost.wire.data import Data, encode_data
+from roost.wire.data import Data, encode_data, meta_info
 from roost.wire.interest import DEFAULT_LIFETIME_MS, Interest, encode_interest
 from roost.wire.signature import Signer
 from roost.wire.tlv import element
@@ -77,14 +77,12 @@ def decode_metadata(data: Data) -> Metadata:
     final_block: Component | None = None
     position = 0
     while position < len(content):
-        type_, low, position = element(content, position, len(content))
+        at = position
+        type_, low, position = element(content, at, len(content))
         if type_ == tlv.NAME and found is None:
             found = Name.decode(content[low:position])
         elif type_ == tlv.FINAL_BLOCK and final_block is None:
-            cuts = cuts_of(content, low, position)
-            if len(cuts) != 2:
-                raise BadPacket(f"FinalBlockId holds exactly one name component, this one holds {len(cuts) - 1}")
-            final_block = Name(content[low:position], cuts).at(0)
+            final_block = meta_info(content, at, position).final_block  # the element it is in a MetaInfo
     if found is None:
         raise BadPacket(f"metadata {name} holds no Name")
     return Metadata(found, final_block)

@@ -7,6 +7,11 @@ times, then the whole network packet is given up. Better than best effort, but n
 
 The receiver drops what it has seen by Sequence, which stays the same over retransmissions. Between the first and the
 last transmission of a packet fewer than 4 · (unacknowledged + 3) others are sent, so `MAX_SEEN` covers `MAX_UNACKED`.
+A peer that was started anew may count from the same number again (NFD does), and nothing in a packet tells that from a
+retransmission. So what was seen is forgotten after 60 s: the last retransmission leaves 1 + 2 + 4 time-outs after the
+first transmission, and a time-out above 8 s is a link that hardly works. Not sooner, after some of our own time-outs
+say: losses double the peer's and we would not know. A restarted peer is then ignored for a minute at the most, and only
+where it uses numbers again that it used within that minute.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from roost.machine import MS, SECOND, earliest
+from roost.machine.rtt import RttEstimator
 from roost.wire.lp import LpPacket
 from roost.wire.reassembly import WRAP, LinkCounters
 
@@ -24,32 +30,8 @@ MAX_UNACKED: Final = 1024
 MAX_SEEN: Final = 4 * (MAX_UNACKED + 4)
 MAX_ACKS: Final = 2048
 ACK_BYTES: Final = 12
-INITIAL_RTO_NS: Final = SECOND
-MIN_RTO_NS: Final = 200 * MS
-MAX_RTO_NS: Final = 60 * SECOND
-
-
-class Rto:
-    """The retransmission time-out of RFC 6298, in integer nanoseconds."""
-
-    def __init__(self) -> None:
-        self.rto = INITIAL_RTO_NS
-        self._smoothed = 0
-        self._variation = 0
-
-    def measured(self, rtt: int) -> None:
-        """Take the round trip of a packet that was sent once."""
-        if self._smoothed == 0:
-            self._smoothed = rtt
-            self._variation = rtt // 2
-        else:
-            self._variation = (3 * self._variation + abs(self._smoothed - rtt)) // 4
-            self._smoothed = (7 * self._smoothed + rtt) // 8
-        self.rto = max(MIN_RTO_NS, min(MAX_RTO_NS, self._smoothed + 4 * self._variation))
-
-    def back_off(self) -> None:
-        """Double after a time-out."""
-        self.rto = min(MAX_RTO_NS, 2 * self.rto)
+MAX_RTO_NS: Final = 60 * SECOND  # RFC 6298 §2.5: at least
+SEEN_NS: Final = 60 * SECOND
 
 
 class _Sent:
@@ -69,7 +51,7 @@ class Reliability:
     """Both directions of one peer. The sender's table is in the order of sending, so its first entry expires first."""
 
     def __init__(self, counters: LinkCounters, first_sequence: int, max_unacked: int = MAX_UNACKED) -> None:
-        self.estimate: Final = Rto()
+        self.estimate: Final = RttEstimator(maximum=MAX_RTO_NS)
         self._counters: Final = counters
         self._next = first_sequence
         self._max_unacked: Final = min(max_unacked, MAX_UNACKED)
@@ -78,7 +60,7 @@ class Reliability:
         self._lost_at = 0
         self._acks: list[int] = []
         self._acks_at = 0
-        self._seen: dict[int, None] = {}
+        self._seen: dict[int, int] = {}  # Sequence → when it was first seen, in that order; bound: MAX_SEEN
         self._calm_until = 0
 
     @property
@@ -120,10 +102,11 @@ class Reliability:
         self._acks.append(lp.tx_sequence)
         if lp.sequence < 0:
             return True
+        self._forget_seen(now)
         if lp.sequence in self._seen:
             self._counters.duplicates += 1
             return False
-        self._seen[lp.sequence] = None
+        self._seen[lp.sequence] = now
         if len(self._seen) > MAX_SEEN:
             del self._seen[next(iter(self._seen))]
         return True
@@ -138,7 +121,7 @@ class Reliability:
                 timed_out = True
                 self._lose(sent, now)
         if timed_out and now >= self._calm_until:  # one blackout is one reason to wait longer, whatever it cost
-            self.estimate.back_off()
+            self.estimate.backed_off()
             self._calm_until = now + self.estimate.rto
         again, self._lost = self._lost, []
         for sent in again:
@@ -159,6 +142,13 @@ class Reliability:
             first = sent.sent_at + self.estimate.rto
             break
         return earliest(first, self._lost_at if self._lost else None, self._acks_at if self._acks else None)
+
+    def _forget_seen(self, now: int) -> None:
+        while self._seen:
+            sequence, since = next(iter(self._seen.items()))
+            if since + SEEN_NS > now:
+                return
+            del self._seen[sequence]
 
     def _transmit(self, sent: _Sent) -> None:
         sent.lp.tx_sequence = self._next

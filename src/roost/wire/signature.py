@@ -1,12 +1,11 @@
 """SignatureInfo of Data and Interests, and what a signer is [NDN-packet-spec, signature and signed-interest].
 
-Keys live in `roost.trust`; here are only the two signers that need none: the SHA-256 digest and the null signature.
-SignatureInfo repeats for every packet of a key, so decoding is remembered by its bytes.
+Keys live in `roost.trust`, the two signers that need none in `roost.wire.digest`. SignatureInfo repeats for every
+packet of a key, so decoding is remembered by its bytes.
 """
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Final, Protocol
 
 from roost.errors import BadPacket
@@ -32,7 +31,7 @@ SIGNATURE_NAMES: Final[dict[int, str]] = {
 }
 
 _NAMED: Final = frozenset({SHA256_RSA, SHA256_ECDSA, HMAC_SHA256, ED25519})
-_VALIDITY_PERIOD: Final = 253
+VALIDITY_PERIOD: Final = 253
 _NOT_BEFORE: Final = 254
 _NOT_AFTER: Final = 255
 _TIME_BYTES: Final = 15
@@ -93,7 +92,7 @@ _ORDER: Final[dict[int, int]] = {
     tlv.SIGNATURE_NONCE: 3,
     tlv.SIGNATURE_TIME: 4,
     tlv.SIGNATURE_SEQUENCE: 5,
-    _VALIDITY_PERIOD: 6,
+    VALIDITY_PERIOD: 6,
 }
 
 
@@ -122,7 +121,7 @@ def _decode(wire: bytes) -> SignatureInfo:
         elif type_ == tlv.SIGNATURE_SEQUENCE:
             info.sequence = read_nni(wire, low, position)
         else:
-            info.validity = _validity(wire, low, position)
+            info.validity = read_validity(wire, low, position)
     if info.type < 0:
         raise BadPacket("SignatureInfo has no SignatureType")
     if info.type in _NAMED and info.type != HMAC_SHA256 and info.key_name is None and info.key_digest is None:
@@ -148,7 +147,8 @@ def _key_locator(info: SignatureInfo, wire: bytes, start: int, end: int) -> None
         skip(type_, at, "KeyLocator")
 
 
-def _validity(wire: bytes, start: int, end: int) -> tuple[str, str]:
+def read_validity(wire: bytes, start: int, end: int) -> tuple[str, str]:
+    """Read the value of a ValidityPeriod: both times as `YYYYMMDDThhmmss` in UTC."""
     times: list[str] = []
     position = start
     while position < end:
@@ -169,7 +169,7 @@ def _validity(wire: bytes, start: int, end: int) -> tuple[str, str]:
 def validity_element(not_before: str, not_after: str) -> bytes:
     """Write a ValidityPeriod; both times are `YYYYMMDDThhmmss` in UTC."""
     return tlv.tlv(
-        _VALIDITY_PERIOD,
+        VALIDITY_PERIOD,
         tlv.tlv(_NOT_BEFORE, not_before.encode()) + tlv.tlv(_NOT_AFTER, not_after.encode()),
     )
 
@@ -182,25 +182,3 @@ def locator_of_name(name: Name) -> bytes:
 def locator_of_digest(digest: bytes) -> bytes:
     """Write a KeyLocator that holds the SHA-256 of a public key."""
     return tlv.tlv(tlv.KEY_LOCATOR, tlv.tlv(tlv.KEY_DIGEST, digest))
-
-
-class DigestSigner:
-    """The SHA-256 digest: integrity, no identity."""
-
-    signature_type: Final = DIGEST_SHA256
-    key_locator: Final = b""
-
-    def sign(self, portion: bytes) -> bytes:
-        """Hash the signed portion."""
-        return sha256(portion).digest()
-
-
-class NullSigner:
-    """No signature at all (type 200), for packets that something else protects."""
-
-    signature_type: Final = NULL
-    key_locator: Final = b""
-
-    def sign(self, portion: bytes) -> bytes:  # noqa: ARG002  a signer's shape
-        """Return the empty value."""
-        return b""

@@ -1,15 +1,16 @@
 """The round-trip time estimator and the retransmission time-out that follows from it [RFC 6298, with NDN's numbers].
 
-Smoothed RTT and its variation as in TCP; samples of retransmitted Interests are not taken (Karn), which is the caller's
-duty. The bounds are those of ndncatchunks: 200 ms at least, 4 s (the default InterestLifetime) at most.
-It knows nothing of windows: those are in `roost.pubsub.congestion`.
+Smoothed RTT and its variation as in TCP; samples of what was sent more than once are not taken (Karn), which is the
+caller's duty. The default bounds are those of ndncatchunks: at least 200 ms, at most 4 s (the default lifetime).
+It serves whoever asks again, Interests (`roost.pubsub.fetch`) and link packets (`roost.wire.reliability`), and knows
+nothing of windows: those are in `roost.pubsub.congestion`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from roost.machine import MS
+from roost.machine.contract import MS
 
 INITIAL_RTO: Final = 1000 * MS
 MIN_RTO: Final = 200 * MS
@@ -34,7 +35,7 @@ class RttEstimator:
         self._backoff = 1
 
     def measured(self, sample: int) -> None:
-        """Take in one round trip of an Interest that was sent once."""
+        """Take in one round trip of something that was sent once."""
         self._backoff = 1
         self.samples += 1
         if self.samples == 1:
@@ -51,6 +52,6 @@ class RttEstimator:
 
     @property
     def rto(self) -> int:
-        """How long to wait before an Interest counts as lost."""
+        """How long to wait before something counts as lost."""
         base = self.smoothed + _VARIATIONS * self._variation if self.samples else INITIAL_RTO
         return min(self.maximum, max(self.minimum, base) * self._backoff)
