@@ -79,15 +79,21 @@ def test_what_the_policy_has_no_rule_for_is_neither_served_nor_believed(
     assert producer.roost("init", "--company", "BigCompany", "--building", "Building1").returncode == 0
     consumer.trusts(producer)
     deep = f"{PANEL}/a/b/c"
-    refused = producer.roost("serve", deep, str(file))
-    assert refused.returncode == 1
-    assert b"cannot be signed by anyone" in refused.stderr
     with producer.running("node", "--tcp", ":0", "--no-udp", "--no-ws", until="ready") as said:
+        refused = producer.roost("serve", deep, str(file))
+        assert refused.returncode == 1
+        assert b"cannot be signed by anyone" in refused.stderr
+        other = PANEL.replace("Panel1", "Panel9")
+        foreign = producer.roost("serve", f"{other}/manual", str(file))
+        assert f"wants a key of {other}".encode() in foreign.stderr
+        assert f"to make a key: roost keys make {other}".encode() in foreign.stderr
         uri = said[-2].removeprefix("listening on ")
         with producer.running("serve", "--digest", f"{PANEL}/manual", str(file), until="serving"):
             digest = consumer.roost("fetch", "--segments", "--uri", uri, f"{PANEL}/manual")
             assert (digest.returncode, digest.stdout) == (1, b"")
             assert b"carries only a SHA-256 digest" in digest.stderr
+            looked = consumer.roost("fetch", "--tries", "1", "--lifetime-ms", "500", "--at", uri, f"{PANEL}/manual")
+            assert b"carries only a SHA-256 digest" in looked.stderr
             assert (
                 consumer.roost("fetch", "--segments", "--accept-any", "--uri", uri, f"{PANEL}/manual").stdout == CONTENT
             )
@@ -104,3 +110,27 @@ def test_an_init_that_is_killed_can_be_run_again(producer: Machine) -> None:
     assert producer.roost("init").returncode == 0
     assert sorted(path.name for path in producer.home.iterdir()) == ["anchors", "certificates", "keys", "schema.lvs"]
     assert len(producer.roost("keys", "list").stdout.splitlines()) == 5
+
+
+def test_a_second_machine_joins_signs_and_is_believed(producer: Machine, consumer: Machine, tmp_path: Path) -> None:
+    first, second, files = consumer, producer, tmp_path / "carried"
+    files.mkdir()
+    panel = PANEL.replace("Panel1", "Panel2")
+    carried = {name: str(files / name) for name in ("anchor.cert", "panel.request", "panel.cert", "manual")}
+    (files / "manual").write_bytes(CONTENT)
+    for machine, command in (
+        (first, ["init", "--company", "BigCompany", "--building", "Building1"]),
+        (first, ["keys", "certificate", "/BigCompany/BMS", carried["anchor.cert"]]),
+        (second, ["init", "--join", carried["anchor.cert"], "--schema", str(first.home / "schema.lvs")]),
+        (second, ["keys", "make", panel, "--request", carried["panel.request"]]),
+        (first, ["keys", "certify", carried["panel.request"], carried["panel.cert"]]),
+        (second, ["keys", "import", carried["panel.cert"]]),
+    ):
+        done = machine.roost(*command)
+        assert done.returncode == 0, (command, done.stderr)
+    with (
+        second.running("node", "--tcp", ":0", "--no-udp", "--no-ws", until="ready") as said,
+        second.running("serve", f"{panel}/manual", carried["manual"], until="serving"),
+    ):
+        fetched = first.roost("fetch", "--at", said[-2].removeprefix("listening on "), f"{panel}/manual")
+        assert fetched.stdout == CONTENT, fetched.stderr

@@ -39,6 +39,12 @@ def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: 
             refused = roost(environment, "fetch", "--prefix", "/room/temperature")
             assert refused.returncode == 1
             assert b"run `roost init`" in refused.stderr
+            assert b"add --accept-any" in refused.stderr
+            assert b"verifier=" not in refused.stderr
+            found = roost(environment, "fetch", "--accept-any", "/room/temperature")
+            assert found.stdout == content
+            lost = roost(environment, "fetch", "--accept-any", "/nobody")
+            assert b"no route: nobody serves this name here, or its route is missing" in lost.stderr
             checked = roost(environment, "doctor")
             assert checked.returncode == 0
             assert b"node.sock    answers" in checked.stdout
@@ -69,7 +75,6 @@ def test_a_node_without_keys_stays_on_this_machine(environment: dict[str, str]) 
     [
         (["fetch", "no-slash"], b"a name starts with '/'"),
         (["fetch", "/x", "--uri", "carrier-pigeon://x"], b"write unix:///path"),
-        (["fetch", "/x", "--accept-any"], b"/x was refused by a Nack from internal://app: no route"),
         (["fetch", "/x", "--accept-any", "--tries", "0"], b"--tries is at least 1"),
         (["fetch", "/x", "--segments", "--lifetime-ms", "0"], b"--lifetime-ms is at least 1"),
         (["serve", "/x", "/does/not/exist"], b"cannot read /does/not/exist"),
@@ -80,3 +85,46 @@ def test_errors_are_one_sentence(environment: dict[str, str], arguments: list[st
     assert failed.returncode == 1
     assert said in failed.stderr
     assert failed.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("verb", [["fetch", "--accept-any", "/x"], ["status"], ["serve", "/x", __file__]])
+def test_without_a_node_a_verb_says_how_to_start_one(environment: dict[str, str], verb: list[str]) -> None:
+    failed = roost(environment, *verb)
+    assert failed.returncode == 1
+    waited, said = failed.stderr.decode().splitlines()
+    assert waited.startswith("no node is running here yet; waiting 2 s for ")
+    assert said.startswith(
+        f"roost {verb[0]}: no node is running here (looked at NDN_CLIENT_TRANSPORT, client.conf and "
+    )
+    assert said.endswith("start one with `roost node`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT")
+
+
+def test_a_verb_waits_for_a_node_that_is_starting(environment: dict[str, str]) -> None:
+    with subprocess.Popen([*RUN, "status"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as status:
+        assert status.stderr is not None
+        assert b"waiting" in status.stderr.readline()
+        with background(environment, "node", "--no-tcp", "--no-udp", "--no-ws", until="ready"):
+            shown, said = status.communicate(timeout=30)
+    assert (status.returncode, said) == (0, b"")
+    assert shown.startswith(b"forwarder unix://")
+
+
+def test_a_fetch_that_asks_once_is_over_soon(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"21")
+    with (
+        background(environment, *NODE, until="ready"),
+        background(environment, "serve", "/room", str(tmp_path / "file"), until="serving"),
+    ):
+        once = ["--accept-any", "--tries", "1", "--lifetime-ms", "200", "/room/no/such"]
+        segments = roost(environment, "fetch", "--segments", *once)
+        assert b"was asked once as /room/no/such" in segments.stderr
+        assert b"no answer in 200 ms; sent once" in roost(environment, "fetch", *once).stderr
+
+
+def test_a_home_that_cannot_be_is_one_sentence(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "roost").write_text("a file")
+    for verb in (NODE, ["init"]):
+        failed = roost(environment, *verb)
+        assert failed.returncode == 1
+        assert failed.stderr.count(b"\n") == 1
+        assert b"File exists; name another directory with ROOST_HOME" in failed.stderr

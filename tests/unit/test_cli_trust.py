@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_init_that_is_asked_for_the_impossible_leaves_nothing(home: Path, capsys
 
 def test_without_a_store_every_verb_says_roost_init(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "roost init" in says(capsys, "keys", "list", status=1)
-    assert "roost init" in says(capsys, "trust", "explain", "/a", status=1)
+    assert "roost init --join ANCHOR" in says(capsys, "trust", "explain", "/a", status=1)
     assert not home.exists()
 
 
@@ -84,6 +85,51 @@ def test_explain_a_name(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "none of these keys is here" in other
     assert "roost keys make /BigCompany/Building1/Electricity/Panel2" in other
     assert "neither a file nor a name" in says(capsys, "trust", "explain", "Panel1", status=1)
+    assert made.exists()
+
+
+@pytest.mark.parametrize(
+    ("below", "shapes", "rules"),
+    [
+        ("hello", ["an object: its segments", "an object: its metadata"], ["#object", "#metadata"]),
+        ("folder/hello", ["a stream: its readings", "an object: its segments"], ["#reading", "#object", "#metadata"]),
+        ("hello/v=3", ["a version of an object"], ["#object"]),
+        ("hello/32=metadata", ["the metadata of an object"], ["#metadata"]),
+    ],
+)
+def test_explain_a_name_that_something_is_published_under(
+    made: Path, capsys: pytest.CaptureFixture[str], below: str, shapes: list[str], rules: list[str]
+) -> None:
+    panel = "/BigCompany/Building1/Electricity/Panel1"
+    printed = says(capsys, "trust", "explain", f"{panel}/{below}")
+    assert all(shape in printed for shape in shapes)
+    assert re.findall(r"^  rule +(.*)$", printed, re.MULTILINE) == rules
+    assert re.findall(r"^  signs +(.*)/KEY/", printed, re.MULTILINE) == [panel]
+    elsewhere = says(capsys, "trust", "explain", f"{panel.replace('Panel1', 'Panel2')}/{below}", status=1)
+    assert re.search(r"^  reason +none of these keys is here$", elsewhere, re.MULTILINE)
+    assert made.exists()
+
+
+def test_explain_a_name_that_nothing_is_published_under(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deep = says(capsys, "trust", "explain", "/BigCompany/Building1/Electricity/Panel1/a/b/c", status=1)
+    assert re.search(r"^  reason +the name fits rules .* up to ", deep, re.MULTILINE)
+    assert re.search(r"^  rule +none$", deep, re.MULTILINE)
+    anchor = str(KeyStore(made).anchors()[0].name)
+    assert "it is the name of an anchor" in says(capsys, "trust", "explain", anchor, status=1)
+
+
+def test_explain_the_certificate_in_a_safebag(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROOST_PASSPHRASE", "correct horse battery staple")
+    panel, bag = "/BigCompany/Building1/Electricity/Panel1", tmp_path / "panel.safebag"
+    says(capsys, "keys", "export", panel, str(bag))
+    printed = says(capsys, "trust", "explain", str(bag))
+    assert printed.startswith(f"Data {panel}/KEY/")
+    assert re.search(r"^  trusted yes\n  rule +#panel$", printed, re.MULTILINE)
+    stranger = self_sign(generate(Name.parse("/Stranger"), random.Random(1).randbytes), NOW)
+    bag.write_bytes(export_safebag(stranger, b"correct horse battery staple"))
+    assert "trusted no" in says(capsys, "trust", "explain", str(bag), status=1)
     assert made.exists()
 
 
@@ -118,21 +164,59 @@ def test_keys_list_make_and_explain(made: Path, capsys: pytest.CaptureFixture[st
     assert says(capsys, "keys", "list").count("\n") == 5
     assert "certificate /BigCompany/DepartmentA/KEY/" in says(capsys, "keys", "make", "/BigCompany/DepartmentA")
     assert "/BigCompany/DepartmentA/KEY/" in says(capsys, "keys", "list")
-    assert "no rule of the schema" in says(capsys, "keys", "make", "/Elsewhere", status=1)
+    unlisted = says(capsys, "keys", "make", "/BigCompany/DepartmentB", status=1)
+    assert "no rule of the schema" in unlisted
+    assert f"rule #site of {made / 'schema.lvs'}, departments in #people: add it there" in unlisted
     assert "anchor" in says(capsys, "keys", "make", "/BigCompany/BMS", status=1)
     assert len(KeyStore(made).private_keys()) == 6
+
+
+def test_a_second_key_is_made_only_when_asked_for(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again = says(capsys, "keys", "make", "/BigCompany/Building1", status=1)
+    assert "/BigCompany/Building1 has a key here already, /BigCompany/Building1/KEY/" in again
+    assert "--another" in again
+    assert len(KeyStore(made).private_keys()) == 5
+    assert "certificate" in says(capsys, "keys", "make", "--another", "/BigCompany/Building1")
+    assert len(KeyStore(made).private_keys()) == 6
+
+
+def test_who_joins_needs_an_anchor_and_the_schema_it_belongs_to(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anchor, building = str(tmp_path / "anchor"), str(tmp_path / "building")
+    says(capsys, "keys", "certificate", "/BigCompany/BMS", anchor)
+    says(capsys, "keys", "certificate", "/BigCompany/Building1", building)
+    assert "no certificate of /Nobody" in says(capsys, "keys", "certificate", "/Nobody", "x", status=1)
+    rules = ("--schema", str(made / "schema.lvs"))
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "second"))
+    assert "go together" in says(capsys, "init", "--join", anchor, status=1)
+    assert "leave out --company" in says(capsys, "init", "--join", anchor, *rules, "--company", "X", status=1)
+    assert "do not belong together" in says(capsys, "init", "--join", building, *rules, status=1)
+    assert "none cannot be read" in says(capsys, "init", "--join", anchor, "--schema", str(tmp_path / "none"), status=1)
+    assert not (tmp_path / "second").exists()
+
+
+@pytest.mark.parametrize("company", ["", "/", " "])
+def test_a_company_has_a_name(home: Path, capsys: pytest.CaptureFixture[str], company: str) -> None:
+    assert "is no name" in says(capsys, "init", "--company", company, status=1)
+    assert not home.exists()
+
+
+def test_a_home_without_its_keys_says_so(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (made / "keys").rename(made / "away")
+    assert f"{made / 'keys'} is missing: restore it" in says(capsys, "keys", "list", status=1)
 
 
 def test_a_panel_is_certified_across_two_machines(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     remote = tmp_path / "panel"
-    store = KeyStore(remote)
-    store.create()
-    store.save_schema(KeyStore(made).schema().text)
-    store.save_anchor(KeyStore(made).anchors()[0])
     panel = "/BigCompany/Building1/Electricity/Panel2"
+    written = says(capsys, "keys", "certificate", "/BigCompany/BMS", str(tmp_path / "anchor.cert"))
     monkeypatch.setenv("ROOST_HOME", str(remote))
+    joined = says(capsys, "init", "--join", str(tmp_path / "anchor.cert"), "--schema", str(made / "schema.lvs"))
+    assert written.split("SHA-256 ")[1].strip() in joined
+    assert KeyStore(remote).private_keys() == []
     assert "its issuer is elsewhere" in says(capsys, "keys", "make", panel)
     assert "uncertified" in says(capsys, "keys", "list")
     file = tmp_path / "BigCompany-Building1-Electricity-Panel2.request"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import roost
+import roost.host
 
 
 def test_every_public_name_can_be_had() -> None:
@@ -14,6 +15,12 @@ def test_every_public_name_can_be_had() -> None:
 def test_other_names_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'conect'"):
         _ = roost.conect
+
+
+def test_completion_shows_the_public_names_and_nothing_else() -> None:
+    assert dir(roost) == sorted(roost.__all__)
+    assert dir(roost.host) == sorted(roost.host.__all__)
+    assert [name for name in dir(roost.host) if getattr(roost.host, name, None) is None] == []
 
 
 def test_the_list_is_short_on_purpose() -> None:

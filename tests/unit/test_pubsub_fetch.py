@@ -394,3 +394,12 @@ def test_windows_start_slowly_shrink_and_grow_again(kind: type[Aimd | Cubic]) ->
     for _ in range(50):
         window.shrink(now)
     assert window.size >= 2
+
+
+def test_discovery_asks_no_more_often_and_waits_no_longer_than_it_was_told() -> None:
+    fetch = SegmentFetch(OBJECT, FetchSettings(tries=1, lifetime_ms=200))
+    assert asked(fetch.start(0)) == [OBJECT / METADATA]
+    assert fetch.deadline() == 200 * MS
+    assert asked(fetch.tick(200 * MS)) == [OBJECT]  # the other way, once
+    assert fetch.deadline() == 400 * MS
+    assert "asked once" in gave_up(fetch.tick(400 * MS)).reason

@@ -14,8 +14,8 @@ SUMMARY = "Say what runs compiled, which versions are here, which forwarders can
 
 PACKAGES: Final = ("cryptography", "cbor2", "websockets", "python-ndn")
 TOOLS: Final = {
-    "nfd": ("the NDN forwarder that benchmarks compare with", "sudo apt install nfd   # from ppa:named-data/ppa"),
-    "ndnsec": ("ndn-cxx's key tool, for SafeBag interoperability", "sudo apt install ndn-tools"),
+    "nfd": ("the NDN forwarder that benchmarks compare with", "build it from the named-data project"),
+    "ndnsec": ("ndn-cxx's key tool, for SafeBag interoperability", "it comes with ndn-cxx"),
     "npm": ("NDNts, for interoperability tests", "sudo apt install nodejs npm"),
     "cc": ("compiles the hot modules", "sudo apt install gcc python3-dev"),
 }

@@ -31,6 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     make = verbs.add_parser("make", help="make a key, and certify it if its issuer's key is here")
     make.add_argument("identity", type=_name, help="who the key is for, e.g. /BigCompany/Building1")
     make.add_argument("--kind", choices=("ecdsa", "ed25519", "rsa"), default="ecdsa")
+    make.add_argument("--request", type=Path, metavar="FILE", help="where a request is written (default: here)")
+    make.add_argument("--another", action="store_true", help="make one more key for an identity that has one")
     make.set_defaults(act=_make)
     certify = verbs.add_parser("certify", help="sign the certificate that a request asks for")
     certify.add_argument("request", type=Path, help="what `roost keys make` wrote on the other machine")
@@ -44,6 +46,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("file", type=Path)
     _passphrase_options(export)
     export.set_defaults(act=_export)
+    show = verbs.add_parser("certificate", help="write a certificate, without any key: what others may have")
+    show.add_argument("identity", type=_name, help="an identity, a key or a certificate name, e.g. the anchor's")
+    show.add_argument("file", type=Path)
+    show.set_defaults(act=_certificate)
     bring = verbs.add_parser(
         "import", help="take a SafeBag (from ndnsec export, too) or a certificate", allow_abbrev=False
     )
@@ -92,13 +98,21 @@ def _make(store: KeyStore, options: argparse.Namespace) -> int:
         raise BadConfig(f"{options.identity} is an anchor, which nobody certifies; `roost init` makes one")
     if not keychain.schema.keys_for(asked.name):
         raise BadConfig(
-            f"no rule of the schema knows keys of {options.identity}: {keychain.schema.nearest(asked.name)}"
+            f"no rule of the schema knows keys of {options.identity}: {keychain.schema.nearest(asked.name)}; "
+            f"buildings are listed in rule #site of {store.schema_file}, departments in #people: add it there, here "
+            "and wherever it is to be believed"
         )
+    for held in store.private_keys():
+        if held.name.prefix(-2) == options.identity and not options.another:
+            raise BadConfig(
+                f"{options.identity} has a key here already, {held.name}; use that, or make one more with --another "
+                "(then the one whose certificate ends last signs)"
+            )
     store.save_key(key)
     try:
         issuer = _issuer_of(keychain, key.name, now)
     except NoKey:
-        file = Path(f"{'-'.join(str(part) for part in options.identity)}.request")
+        file = options.request or Path(f"{'-'.join(str(part) for part in options.identity)}.request")
         write_file(file, to_text(asked.wire).encode(), 0o644)
         issuers = " or ".join(sorted({wanted.identity for wanted in keychain.schema.keys_for(asked.name)}))
         print(f"made key {key.name}")
@@ -140,6 +154,23 @@ def _export(store: KeyStore, options: argparse.Namespace) -> int:
     passphrase = _passphrase(options, f"passphrase for {newest.key.name}: ", twice=True)
     write_file(options.file, to_text(export_safebag(newest, passphrase)).encode())
     print(f"wrote {newest.certificate.name} with its key, encrypted, to {options.file}")
+    return 0
+
+
+def _certificate(store: KeyStore, options: argparse.Namespace) -> int:
+    from roost.host.keystore import write_file
+    from roost.wire.safebag import to_text
+
+    wanted: Name = options.identity
+    held = [
+        one for one in (*store.anchors(), *store.certificates()) if wanted in {one.identity, one.key_name, one.name}
+    ]
+    if not held:
+        raise NoKey(f"there is no certificate of {wanted} in {store.home}; see: roost keys list")
+    newest = max(held, key=lambda certificate: certificate.version)
+    write_file(options.file, to_text(newest.wire).encode(), 0o644)
+    print(f"wrote {newest.name} to {options.file}")
+    print(f"SHA-256 {newest.data.implicit_digest.hex()}")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-SUMMARY = "Serve a file as a segmented object that `roost fetch --segments` and other NDN tools can fetch."
+SUMMARY = "Serve a file as a segmented object that `roost fetch` and other NDN tools can fetch."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--freshness-ms", metavar="MS", type=int, default=1000, help="how long an answer counts as fresh"
     )
     parser.add_argument("--digest", action="store_true", help="sign with a SHA-256 digest: whole, but from nobody")
-    parser.add_argument("--uri", metavar="URI", help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, node)")
+    parser.add_argument(
+        "--at",
+        "--uri",
+        dest="uri",
+        metavar="URI",
+        help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,14 +45,17 @@ async def _serve(options: argparse.Namespace, content: bytes) -> None:
     import asyncio
     import signal
 
+    from roost.cli import note
     from roost.host import connect
+    from roost.host.locate import await_node
     from roost.wire import DigestSigner
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    async with connect(options.uri, signer=DigestSigner() if options.digest else None) as face:
+    uri = await await_node(options.uri, note)
+    async with connect(uri, signer=DigestSigner() if options.digest else None) as face:
         serving = face.publish_object(
             options.name,
             content,

@@ -41,7 +41,9 @@ _MAX_SEGMENTS: Final = 100_000
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument("what", nargs="?", choices=sorted(DATASETS), default="general", help="default: general")
-    parser.add_argument("--at", metavar="URI", help="the forwarder, such as unix:///run/nfd/nfd.sock")
+    parser.add_argument(
+        "--at", "--uri", dest="at", metavar="URI", help="the forwarder, such as unix:///run/nfd/nfd.sock"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,11 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _status(what: str, at: str | None) -> list[str]:
+    from roost.cli import note
     from roost.host.client import connect
+    from roost.host.locate import await_node
     from roost.host.verification import ACCEPT_ANY
 
+    uri = await await_node(at, note)
     # /localhost never leaves this machine, and forwarders sign it with keys nobody has a chain for.
-    async with connect(at, verifier=ACCEPT_ANY) as face:
+    async with connect(uri, verifier=ACCEPT_ANY) as face:
         content = await fetch_dataset(face, DATASETS[what])
         return [f"forwarder {face.where}", *describe(read_dataset(DATASETS[what], content))]
 

@@ -13,7 +13,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the one verb there is."""
     verbs = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     explain = verbs.add_parser("explain", help="the rule, the key and the fix for a name or a packet")
-    explain.add_argument("subject", metavar="NAME|FILE", help="a name (/a/b), or a file with a packet: TLV or base64")
+    explain.add_argument(
+        "subject", metavar="NAME|FILE", help="a name (/a/b), or a file: packet or SafeBag, TLV or base64"
+    )
     explain.add_argument(
         "--certificate",
         action="append",
@@ -33,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
     from roost.trust import Policy, ReplayRules
     from roost.trust.explain import explain_name, explain_packet
     from roost.wire import Data, Interest
+    from roost.wire.safebag import SAFE_BAG, SafeBag
     from roost.wire.tlv import INTEREST
 
     now = time.time_ns()
@@ -50,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
         for path in options.certificate:
             verifier.learn(Data.decode(read_packet_file(path)), now)
         wire = read_packet_file(file)
+        if wire[:1] == bytes((SAFE_BAG,)):
+            wire = SafeBag.decode(wire).certificate.wire  # the key in it stays encrypted
         packet = Interest.decode(wire) if wire[:1] == bytes((INTEREST,)) else Data.decode(wire)
         explanation = explain_packet(packet, verifier, now)
     print(explanation.text)

@@ -1,7 +1,8 @@
 """The thin synchronous facade, for notebooks and scripts: `with roost.connect_sync() as face: face.fetch(…)`.
 
 One background thread runs the event loop for all synchronous faces of the process, so that they share the node inside
-it. Handlers given to `serve` are called on that thread. Everything else is `roost.host.face`, waited for.
+it; that loop never runs on the caller's thread, where a notebook runs its own. Handlers given to `serve` are called on
+the background thread. Everything else is `roost.host.face`, waited for.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from roost.wire import Data
 
 T = TypeVar("T")
 
+CLOSED: Final = "the face is closed: use it within its `with` block"
+
 
 class _Background:
     """The thread and its loop; started by the first user, stopped by the last."""
@@ -41,28 +44,33 @@ class _Background:
             self._users += 1
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="roost", daemon=True)
+                self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="roost", daemon=True)
                 self._thread.start()
 
     def leave(self) -> None:
         with self._lock:
             self._users -= 1
-            if self._users or self._loop is None or self._thread is None:
+            loop, thread = self._loop, self._thread
+            if self._users or loop is None or thread is None:
                 return
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.run_until_complete(_drained(self._loop))
-            self._loop.close()
             self._loop = self._thread = None
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+    def refuse_handlers(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RoostError("a handler cannot wait for its own thread: make it async and use `roost.connect` in it")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
+        try:
+            self.refuse_handlers()
+            with self._lock:  # so that the loop is not stopped before it has the work
+                if self._loop is None:
+                    raise Disconnected(CLOSED)
+                future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RoostError:
             work.close()
-            raise Disconnected("the face is closed: use it within its `with` block")
-        if threading.current_thread() is self._thread:
-            work.close()
-            raise RoostError("a handler cannot wait for its own thread: make it async and use `roost.connect` in it")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            raise
         try:
             return future.result()
         except BaseException:  # KeyboardInterrupt above all: take back what was asked
@@ -71,6 +79,14 @@ class _Background:
 
 
 _background: Final = _Background()
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+        loop.run_until_complete(_drained(loop))
+    finally:
+        loop.close()
 
 
 async def _drained(loop: asyncio.AbstractEventLoop) -> None:
@@ -119,6 +135,7 @@ class SyncFace(_Closing):
     def __init__(self, face: Face) -> None:
         self._face: Final = face
         self._open = True
+        self._closing: Final = threading.Lock()
 
     @property
     def where(self) -> str:
@@ -127,11 +144,11 @@ class SyncFace(_Closing):
 
     def fetch(self, name: NameLike, **options: Any) -> Data:  # noqa: ANN401  those of `Face.fetch`
         """Fetch one Data and verify it; options as `Face.fetch`."""
-        return _background.run(self._face.fetch(name, **options))
+        return self._run(self._face.fetch(name, **options))
 
     def fetch_object(self, name: NameLike, settings: FetchSettings | None = None) -> bytes:
         """Fetch a segmented object whole."""
-        return _background.run(self._face.fetch_object(name, settings))
+        return self._run(self._face.fetch_object(name, settings))
 
     def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> Generator[Data, None, None]:
         """Fetch a segmented object segment by segment."""
@@ -144,7 +161,7 @@ class SyncFace(_Closing):
             await segments.aclose()
 
         try:
-            while (data := _background.run(following())) is not None:
+            while (data := self._run(following())) is not None:
                 yield data
         finally:
             with contextlib.suppress(Disconnected):  # the face may have been closed before the loop was left
@@ -156,7 +173,7 @@ class SyncFace(_Closing):
         async def serve() -> Serving:
             return await self._face.serve(prefix, handler)
 
-        return SyncServing(_background.run(serve()))
+        return SyncServing(self._run(serve()))
 
     def publish_object(self, name: NameLike, content: bytes, **options: Any) -> SyncServing:  # noqa: ANN401  as fetch
         """Serve content as a segmented object; options as `Face.publish_object`."""
@@ -164,16 +181,24 @@ class SyncFace(_Closing):
         async def publish() -> Serving:
             return await self._face.publish_object(name, content, **options)
 
-        return SyncServing(_background.run(publish()))
+        return SyncServing(self._run(publish()))
 
     def close(self) -> None:
         """Close the face; doing so again is harmless."""
-        if self._open:
-            self._open = False
-            try:
-                _background.run(self._face.close())
-            finally:
-                _background.leave()
+        _background.refuse_handlers()
+        with self._closing:  # whichever thread is second waits for the first
+            if self._open:
+                self._open = False
+                try:
+                    _background.run(self._face.close())
+                finally:
+                    _background.leave()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._open:  # its loop may be gone, and another one run for other faces
+            work.close()
+            raise Disconnected(CLOSED)
+        return _background.run(work)
 
 
 def connect_sync(

@@ -57,7 +57,14 @@ class KeyStore:
     def check(self) -> None:
         """Refuse a store that is not there or that others can enter."""
         if not self.exists:
-            raise NoKey(f"there is no key store in {self.home}; make one with: roost init")
+            raise NoKey(
+                f"there is no key store in {self.home}; make one with: roost init, "
+                "or, to trust what another machine trusts: roost init --join ANCHOR --schema FILE"
+            )
+        if not self._keys.is_dir():
+            raise BadConfig(
+                f"{self._keys} is missing: restore it, or, if there are to be no keys here: mkdir -m 700 {self._keys}"
+            )
         for directory in (self.home, self._keys):
             _refuse_open(directory, "chmod 700")
 
@@ -75,6 +82,11 @@ class KeyStore:
     def anchors(self) -> list[Certificate]:
         """The anchors."""
         return [_read_certificate(path) for path in _files(self._anchors, ".cert")]
+
+    @property
+    def schema_file(self) -> Path:
+        """Where the trust schema is, for who wants to edit it."""
+        return self._schema
 
     def schema(self) -> Schema:
         """The trust schema; errors name the file and the line."""

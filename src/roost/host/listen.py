@@ -18,7 +18,13 @@ def listen_unix(path: Path) -> socket.socket:
     """Listen on a Unix socket that only this user may open; one left behind by a dead process is replaced."""
     if len(bytes(path)) > _MAX_PATH_BYTES:
         raise BadConfig(f"{path} is too long for a Unix socket, {_MAX_PATH_BYTES} bytes are the limit: use --unix PATH")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadConfig(
+            f"{path.parent} cannot be made or entered: {error.strerror}; "
+            "name another directory with ROOST_HOME, or use --unix PATH"
+        ) from None
     _clear_stale(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -108,7 +108,8 @@ class SegmentFetch:
                 self.flights.lose(flight)
                 self._congested(flight.number, now)
             other_way = flight.number == DISCOVERY and self._discovery.left
-            if flight.tries >= (_DISCOVERY_TRIES if other_way else self.settings.tries):
+            tries = self.settings.tries
+            if flight.tries >= (min(tries, _DISCOVERY_TRIES) if other_way else tries):
                 effects += self._exhausted(flight, now)
             else:
                 self.flights.queue(flight)
@@ -214,8 +215,9 @@ class SegmentFetch:
         return effects
 
     def _send(self, flight: Flight, now: int) -> Express:
-        self.flights.send(flight, now, now + self.rtt.rto)
         discovers = flight.number == DISCOVERY
+        patience = min(self.rtt.rto, self.settings.lifetime_ms * MS) if discovers else self.rtt.rto
+        self.flights.send(flight, now, now + patience)
         fresh = discovers or flight.distrusted > 0
         return Express(self._name_of(flight.number), discovers, fresh, self.settings.lifetime_ms)
 

@@ -1,7 +1,9 @@
 """Why a packet is or is not trusted, in words: the rule, the key, the fix.
 
-For a name: the rules it fits, the keys that may sign it, and which of them we hold. For a packet: the verdict of a
-verifier, with the chain it followed. Pure; `roost trust explain` prints it.
+For a name: the rules it fits, the keys that may sign it, and which of them we hold. Nobody signs the bare name of an
+object or a stream: there it is about the segments and metadata, or the readings, that are published under it. For a
+packet: the verdict of a verifier, with the chain it followed. A no has a `rule` and a `reason`, and a `fix` where
+there is one. Pure; `roost trust explain` prints it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roost.naming import Name
+from roost.naming.component import VERSION
+from roost.naming.conventions import METADATA, segment, sequence, version
 from roost.trust.keychain import KeyChain
+from roost.trust.schema import Schema
 from roost.trust.verdict import Accepted, Rejection, Wanted
 from roost.trust.verifier import Verifier
 from roost.wire import Data, Interest, SignatureInfo
@@ -26,35 +31,55 @@ class Explanation:
 
 
 def explain_name(name: Name, keychain: KeyChain, now: int) -> Explanation:
-    """Say who may sign a name, by which rule, and whether one of our keys may."""
-    lines = [str(name)]
-    allowed = keychain.schema.keys_for(name)
-    if not allowed:
-        rules = keychain.schema.rules_of(name)
-        reason = f"rule {', '.join(rules)} lets nobody sign it" if rules else keychain.schema.nearest(name)
-        if any(rule in keychain.schema.anchors for rule in rules) and is_certificate_name(name):
-            reason = (
-                f"it is the name of an anchor (rule {', '.join(rules)}): it signs itself and is trusted by being given"
-            )
-        return Explanation(good=False, text="\n".join([*lines, _line("rule", "none"), _line("reason", reason)]))
+    """Say who may sign a name, or what is published under it, by which rule, and whether one of our keys may."""
+    schema = keychain.schema
+    shapes = [("", name)] if schema.keys_for(name) else [s for s in _published_under(name) if schema.keys_for(s[1])]
+    if not shapes:
+        return _unsignable(name, schema)
+    lines = [str(name), *[_line("as", shape) for shape, _ in shapes if shape]]
+    signed = [below for _, below in shapes]
+    allowed = list(dict.fromkeys(key for each in signed for key in schema.keys_for(each)))
     for key in allowed:
         lines.append(_line("rule", key.rule))
         lines.append(_line("key", f"{key.pattern} (rule {key.key_rule})"))
-    held = keychain.holding(name)
-    for identity in held:
+    held = {identity.certificate.name: identity for each in signed for identity in keychain.holding(each)}
+    for identity in held.values():
         certificate = identity.certificate
         state = "until" if certificate.valid_at(now) else "NOT VALID NOW:"
         period = f"{text_of(certificate.not_before)} to {text_of(certificate.not_after)}"
         lines.append(_line("held", f"{certificate.name}, {state} {period if state != 'until' else period[-15:]} UTC"))
-    good = any(identity.certificate.valid_at(now) for identity in held)
-    if good:
-        signs = keychain.identity_for(name, now).certificate.key_name
-        lines.append(_line("signs", str(signs)))
-    else:
+    usable = [each for each in signed if any(held.certificate.valid_at(now) for held in keychain.holding(each))]
+    signs = dict.fromkeys(str(keychain.identity_for(each, now).certificate.key_name) for each in usable)
+    lines += [_line("signs", key_name) for key_name in signs]
+    if not usable:
         identities = " or ".join(sorted({key.identity for key in allowed}))
-        lines.append(_line("held", "none of these keys is valid here" if held else "none of these keys is here"))
+        lines.append(_line("reason", "none of these keys is valid here" if held else "none of these keys is here"))
         lines.append(_line("fix", f"roost keys make {identities}, or roost keys import a SafeBag of it"))
-    return Explanation(good, "\n".join(lines))
+    return Explanation(bool(usable), "\n".join(lines))
+
+
+def _published_under(name: Name) -> list[tuple[str, Name]]:
+    """What may be published under a name that nobody signs itself: what to call it, and a name of that shape."""
+    last = name.at(-1) if name else None
+    if last is None or is_certificate_name(name):
+        return []
+    if last.type == VERSION:
+        return [("a version of an object: its segments …/seg=<n>", name / segment(0))]
+    if last == METADATA:
+        return [("the metadata of an object: …/v=<version>/seg=0", name / version(0) / segment(0))]
+    return [
+        ("a stream: its readings …/seq=<n>", name / sequence(0)),
+        ("an object: its segments …/v=<version>/seg=<n>", name / version(0) / segment(0)),
+        ("an object: its metadata …/32=metadata/v=<version>/seg=0", name / METADATA / version(0) / segment(0)),
+    ]
+
+
+def _unsignable(name: Name, schema: Schema) -> Explanation:
+    rules = schema.rules_of(name)
+    reason = f"rule {', '.join(rules)} lets nobody sign it" if rules else schema.nearest(name)
+    if any(rule in schema.anchors for rule in rules) and is_certificate_name(name):
+        reason = f"it is the name of an anchor (rule {', '.join(rules)}): it signs itself and is trusted by being given"
+    return Explanation(good=False, text="\n".join([str(name), _line("reason", reason), _line("rule", "none")]))
 
 
 def explain_packet(packet: Data | Interest, verifier: Verifier, now: int) -> Explanation:
