@@ -634,3 +634,13 @@ def test_objects_too_large_to_be_cut_are_refused() -> None:
                 face.publish_object("/o", bytes(20_000), segment_bytes=9_000)
 
     run(test)
+
+
+def test_serving_on_a_closed_face_says_so_at_once() -> None:
+    async def story() -> None:
+        async with connect(verifier=ACCEPT_ANY) as face:
+            pass
+        with pytest.raises(Disconnected, match="the face is closed"):
+            await face.serve("/late", lambda _: b"")
+
+    asyncio.run(story())

@@ -137,6 +137,8 @@ class Session:
 
     def register(self, prefix: Name) -> None:
         """Keep a prefix registered from now on."""
+        if self._ended:
+            raise Disconnected(f"the face is closed: serve {prefix} within its `async with` block")
         now = self.clock()
         self._execute(self.endpoint.register(prefix, now), now)
 
