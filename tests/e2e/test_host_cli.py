@@ -118,7 +118,9 @@ def test_a_fetch_that_asks_once_is_over_soon(environment: dict[str, str], tmp_pa
         once = ["--accept-any", "--tries", "1", "--lifetime-ms", "200", "/room/no/such"]
         segments = roost(environment, "fetch", "--segments", *once)
         assert b"was asked once as /room/no/such" in segments.stderr
-        assert b"no answer in 200 ms; sent once" in roost(environment, "fetch", *once).stderr
+        exact = roost(environment, "fetch", *once).stderr
+        assert b"no answer in " in exact
+        assert b"; sent once over " in exact
 
 
 def test_a_home_that_cannot_be_is_one_sentence(environment: dict[str, str], tmp_path: Path) -> None:
