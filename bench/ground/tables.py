@@ -54,6 +54,7 @@ def compare(few: Fib | Routes, few_names: list[Name], many: Fib | Routes, many_n
         lambda: 1e9 / (1000 * rate(lambda: walk(few, few_names))),
         rounds=9,
         label="tables",
+        pick=min,
     )
 
 
