@@ -20,12 +20,12 @@ SEED ?= 1
 run: $(PACKAGE)  ## Start a node, publish signed readings, fetch them back over a real socket, and say what happened.
 	@$(COMPILED) $(BIN)/roost demo
 
-test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests interpreted, and unit and property tests again compiled.
+test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests interpreted from src, and again as installed, compiled.
 	@scripts/prepare compiled
 	@echo "== tests, interpreted (src)"
 	@ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2
-	@echo "== unit and property tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
-	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider tests/unit tests/property
+	@echo "== tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
+	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider 
 
 check: .stamps/venv  ## Lint, formatting, types and the layers of the design; changes nothing.
 	@$(BIN)/ruff check
