@@ -25,7 +25,7 @@ test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests in
 	@echo "== tests, interpreted (src)"
 	@ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2
 	@echo "== tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
-	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider 
+	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider
 
 check: .stamps/venv  ## Lint, formatting, types and the layers of the design; changes nothing.
 	@$(BIN)/ruff check
