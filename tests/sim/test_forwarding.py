@@ -8,7 +8,7 @@ import random
 import pytest
 from tests.fabric import Fabric
 
-RUNS = int(os.environ.get("ROOST_SIM_N", "200"))
+RUNS = int(os.environ.get("ROOST_SIM_N", "2000"))
 SEED = int(os.environ.get("ROOST_SIM_SEED", "1"))
 PARTS = 8
 

@@ -169,6 +169,7 @@ def test_explaining_a_name(keychain: KeyChain) -> None:
     assert "NOT VALID NOW" in ended.text
     assert "should follow" in explain_name(Name.parse("/Nowhere"), keychain, NOW).text
     assert "a stream: its readings" in explain_name(Name.parse(STREAM), keychain, NOW).text
+    assert "rule #site lets nobody sign it" in explain_name(Name.parse(BUILDING1), keychain, NOW).text
     assert "anchor" in explain_name(Name.parse(f"{ROOT}/KEY/1/self/v=1"), keychain, NOW).text
 
 

@@ -35,8 +35,6 @@ PROGRAM_DIGEST: Final = 169
 
 TEXT: Final = 0  # text/plain; charset=utf-8
 OCTET_STREAM: Final = 42
-JSON: Final = 50
-CBOR: Final = 60
 SENML_CBOR: Final = 112
 
 MAX_FORMAT: Final = 0xFFFF
