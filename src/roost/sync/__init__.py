@@ -1,0 +1,1 @@
+"""Who has what: state vectors, IBLT, Bloom filters; SVS, PSync full and partial behind one port."""
