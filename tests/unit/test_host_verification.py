@@ -13,7 +13,7 @@ from roost.host.verification import MAX_CERTIFICATES, Verification
 from roost.machine import SECOND
 from roost.naming import Name
 from roost.trust import Rejection, Verdict, Verifier, Wanted, certify
-from roost.wire import Data
+from roost.wire import Data, Interest
 from roost.wire.certificate import Certificate
 
 
@@ -107,7 +107,7 @@ def test_a_verifier_that_never_has_enough_is_left(world: World) -> None:
     class Greedy:
         wants = 0
 
-        def check(self, packet: Data, now: int) -> Verdict:  # noqa: ARG002
+        def check(self, packet: Data | Interest, now: int, *, repeatable: bool = False) -> Verdict:  # noqa: ARG002
             self.wants += 1
             return Wanted(world[PANEL1].key.name)
 

@@ -56,7 +56,7 @@ async def _status(what: str, at: str | None) -> list[str]:
     from roost.cli import note
     from roost.host.client import connect
     from roost.host.locate import await_node
-    from roost.host.verification import ACCEPT_ANY
+    from roost.trust.acceptance import ACCEPT_ANY
 
     uri = await await_node(at, note)
     # /localhost never leaves this machine, and forwarders sign it with keys nobody has a chain for.

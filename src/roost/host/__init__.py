@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from roost.host.listening import Listen, ListeningNode, running
     from roost.host.sealed import SealedReader, SealedStream
     from roost.host.serving import Serving
-    from roost.host.verification import ACCEPT_ANY, Verifier
     from roost.pubsub.fetch_effects import FetchSettings
+    from roost.trust.acceptance import ACCEPT_ANY, Checker
 
 _HOMES = {
-    "ACCEPT_ANY": "roost.host.verification",
+    "ACCEPT_ANY": "roost.trust.acceptance",
+    "Checker": "roost.trust.acceptance",
     "Connection": "roost.host.client",
     "Face": "roost.host.face",
     "FetchSettings": "roost.pubsub.fetch_effects",
@@ -29,7 +30,6 @@ _HOMES = {
     "SealedStream": "roost.host.sealed",
     "Serving": "roost.host.serving",
     "SyncFace": "roost.host.blocking",
-    "Verifier": "roost.host.verification",
     "connect": "roost.host.client",
     "connect_sync": "roost.host.blocking",
     "running": "roost.host.listening",
@@ -37,6 +37,7 @@ _HOMES = {
 
 __all__ = [
     "ACCEPT_ANY",
+    "Checker",
     "Connection",
     "Face",
     "FetchSettings",
@@ -46,7 +47,6 @@ __all__ = [
     "SealedStream",
     "Serving",
     "SyncFace",
-    "Verifier",
     "connect",
     "connect_sync",
     "running",

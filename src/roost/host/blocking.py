@@ -20,9 +20,9 @@ from roost.host.client import connect
 from roost.host.face import Face
 from roost.host.home_trust import SignerLike
 from roost.host.serving import Handler, Serving
-from roost.host.verification import Verifier
 from roost.naming import NameLike
 from roost.pubsub.fetch_effects import FetchSettings
+from roost.trust.acceptance import Checker
 from roost.wire import Data
 
 T = TypeVar("T")
@@ -202,7 +202,7 @@ class SyncFace(_Closing):
 
 
 def connect_sync(
-    uri: str | None = None, *, verifier: Verifier | None = None, signer: SignerLike | None = None
+    uri: str | None = None, *, verifier: Checker | None = None, signer: SignerLike | None = None
 ) -> SyncFace:
     """Connect to a forwarder: `with roost.connect_sync() as face`, or `close` it later; arguments as `connect`."""
 

@@ -24,13 +24,13 @@ from roost.host.home_trust import SignerLike, choose_trust
 from roost.host.locate import locate
 from roost.host.session import Session
 from roost.host.transport import Owner, Transport
-from roost.host.verification import Verifier
+from roost.trust.acceptance import Checker
 
 
 class Connection:
     """What `connect` returns: `async with` it, or `await` it and `close` the face later."""
 
-    def __init__(self, uri: str | None, verifier: Verifier | None, signer: SignerLike | None) -> None:
+    def __init__(self, uri: str | None, verifier: Checker | None, signer: SignerLike | None) -> None:
         self._uri: Final = uri
         self._verifier: Final = verifier
         self._signer: Final = signer
@@ -74,9 +74,7 @@ class Connection:
             await self._face.close()
 
 
-def connect(
-    uri: str | None = None, *, verifier: Verifier | None = None, signer: SignerLike | None = None
-) -> Connection:
+def connect(uri: str | None = None, *, verifier: Checker | None = None, signer: SignerLike | None = None) -> Connection:
     """Connect to a forwarder: `async with roost.connect() as face`.
 
     `uri` is a face URI (`unix:///…`, `tcp4://…`, `udp4://…`, `ws://…`); without it, see `roost.host.locate`.

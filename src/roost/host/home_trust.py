@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 from roost.host.keystore import KeyStore
 from roost.host.paths import home
-from roost.host.verification import ACCEPT_NOTHING, Verifier
 from roost.naming import Name
 from roost.trust import KeyChain
+from roost.trust.acceptance import ACCEPT_NOTHING, Checker
 from roost.wire import Data, DigestSigner, Signer
 
 Signers: TypeAlias = Callable[[Name, int], Signer]
@@ -27,7 +27,7 @@ _DIGEST: Final = DigestSigner()
 class Trust:
     """Who is believed, who signs Data and commands, and the certificates others need to believe us."""
 
-    verifier: Verifier
+    verifier: Checker
     signers: Signers
     commands: Signer = _DIGEST
     certificates: tuple[Data, ...] = ()
@@ -38,7 +38,7 @@ def is_initialised() -> bool:
     return KeyStore(home()).exists
 
 
-def choose_trust(verifier: Verifier | None, signer: SignerLike | None, now: int) -> Trust:
+def choose_trust(verifier: Checker | None, signer: SignerLike | None, now: int) -> Trust:
     """Take what was given, and the rest from this user's home."""
     store = KeyStore(home())
     at_home = store.exists
@@ -55,7 +55,7 @@ def choose_trust(verifier: Verifier | None, signer: SignerLike | None, now: int)
     return Trust(verifier, lambda name, now: single, single)  # noqa: ARG005  one for all names and times
 
 
-def _trust_of(verifier: Verifier, keychain: KeyChain, certificates: tuple[Data, ...], now: int) -> Trust:
+def _trust_of(verifier: Checker, keychain: KeyChain, certificates: tuple[Data, ...], now: int) -> Trust:
     # Commands are signed with our least powerful key: a forwarder outside may want to know who asks.
     commands = next((held.signer for held in keychain.identities if held.certificate.valid_at(now)), _DIGEST)
     return Trust(verifier, keychain.signer_for, commands, certificates)

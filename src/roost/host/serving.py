@@ -26,6 +26,7 @@ REGISTER_S: Final = 10.0
 
 Answer: TypeAlias = Data | bytes | None
 Handler: TypeAlias = Callable[[Interest], Answer | Awaitable[Answer]]
+Taker: TypeAlias = Callable[[Asked], None]  # answers by itself, if at all
 
 
 class Desk:
@@ -37,24 +38,29 @@ class Desk:
         self._session: Final = session
         self._signer_for: Final = signer_for
         self._handlers: dict[Name, Handler] = {}  # bound: the endpoint's max_served
+        self._takers: dict[Name, Taker] = {}  # as the handlers
         self._running: set[asyncio.Task[None]] = set()  # bound: MAX_RUNNING
         session.on_asked = self._asked
 
     def open(self, prefix: Name, handler: Handler) -> None:
         """Let a handler answer for a prefix."""
-        if prefix in self._handlers:
-            raise RoostError(f"{prefix} is served already on this face: close that first")
-        self._session.endpoint.serve(prefix)
+        self._take_prefix(prefix)
         self._handlers[prefix] = handler
+
+    def open_taker(self, prefix: Name, taker: Taker) -> None:
+        """Hand Interests under a prefix to somebody who replies through the session."""
+        self._take_prefix(prefix)
+        self._takers[prefix] = taker
 
     def serves(self, prefix: Name) -> bool:
         """Whether a handler answers for exactly this prefix."""
-        return prefix in self._handlers
+        return prefix in self._handlers or prefix in self._takers
 
     def close(self, prefix: Name) -> None:
         """Let it answer no longer."""
         self._session.endpoint.stop_serving(prefix)
         self._handlers.pop(prefix, None)
+        self._takers.pop(prefix, None)
 
     async def stop(self) -> None:
         """End all handlers that still run."""
@@ -65,6 +71,10 @@ class Desk:
     def _asked(self, batch: list[Asked]) -> None:
         answers: list[tuple[bytes, bytes]] = []
         for asked in batch:
+            taker = self._takers.get(asked.prefix)
+            if taker is not None:
+                taker(asked)
+                continue
             handler = self._handlers.get(asked.prefix)
             if handler is None:
                 continue
@@ -81,6 +91,11 @@ class Desk:
                 answers.append((wire, asked.token))
         if answers:
             self._session.reply(answers)
+
+    def _take_prefix(self, prefix: Name) -> None:
+        if self.serves(prefix):
+            raise RoostError(f"{prefix} is served already on this face: close that first")
+        self._session.endpoint.serve(prefix)
 
     def _run(self, answer: Awaitable[Answer], asked: Asked) -> None:
         if len(self._running) >= MAX_RUNNING:

@@ -43,6 +43,7 @@ class Session:
         self.randomness: Final = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
         self.endpoint: Final = Endpoint(signer, self.randomness)
         self.on_asked: Callable[[list[Asked]], None] = lambda asked: None  # noqa: ARG005  until somebody serves
+        self.on_registration: dict[Name, Callable[[RegistrationChanged], None]] = {}  # bound: what is registered
         self.connections = 0
         self._dial: Final = dial
         self._transport: Transport | None = None
@@ -106,6 +107,11 @@ class Session:
             if self._loop.time() - self._up_since >= STEADY_S:
                 self._pause_s = FIRST_PAUSE_S
             self._redial = self._loop.create_task(self._dial_again())
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the face is up and its other end on this machine."""
+        return self._transport is not None and self._transport.spec.local
 
     # -- what an application wants
 
@@ -213,6 +219,9 @@ class Session:
                 for future in self._waiting.pop(effect.prefix, []):
                     if not future.done():
                         future.set_result(effect)
+                watcher = self.on_registration.get(effect.prefix)
+                if watcher is not None:
+                    self._loop.call_soon(watcher, effect)
             else:
                 self.journal.write(effect, now)
         if not self._ended:

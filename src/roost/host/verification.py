@@ -1,68 +1,22 @@
 """Checking what a face fetched, fetching the certificates it takes. Secure by default.
 
 A verifier says `Accepted`, `Rejection` or `Wanted(name)` (`roost.trust`); this is what turns `Wanted` into a fetched
-certificate and asks again. When one cannot be had it asks again all the same: another certificate of the same key may
-do. Who has no trust configured accepts nothing: the refusal says what to do.
+certificate and asks again. When one cannot be had it asks again all the same: another one of the same key may do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final
 
 from roost.errors import Nacked, RoostError, TimedOut, Untrusted
 from roost.host.joint import Joint
 from roost.naming import Name
-from roost.trust.verdict import Accepted, Rejection, Verdict
+from roost.trust.acceptance import Checker
+from roost.trust.verdict import Accepted, Rejection
 from roost.wire import Data
 
 MAX_CERTIFICATES: Final = 16  # to fetch for one packet; chains are shorter, loops are not
-
-
-class Verifier(Protocol):
-    """What a face needs of a verifier."""
-
-    def check(self, packet: Data, now: int) -> Verdict: ...
-    def learn(self, packet: Data, now: int) -> Rejection | None: ...
-    def missing(self, name: Name, now: int) -> None: ...
-
-
-class AcceptAny:
-    """The explicit opt-out: everything is accepted, whoever signed it, and nothing is known about it."""
-
-    def check(self, packet: Data, now: int) -> Verdict:  # noqa: ARG002  a verifier's shape
-        """Accept."""
-        return Accepted("accept any: nothing was verified", ())
-
-    def learn(self, packet: Data, now: int) -> Rejection | None:  # noqa: ARG002  as check
-        """Nothing is ever wanted."""
-        return None
-
-    def missing(self, name: Name, now: int) -> None:
-        """Nothing is ever wanted."""
-
-
-class AcceptNothing:
-    """The verifier of those who have no trust configured."""
-
-    def check(self, packet: Data, now: int) -> Verdict:  # noqa: ARG002  a verifier's shape
-        """Refuse, and say what to do."""
-        return Rejection(
-            f"{packet.name} cannot be verified: no trust is configured",
-            fix="run `roost init`, pass `verifier=…` to connect, "
-            "or pass `verifier=roost.ACCEPT_ANY` if you do not care who made the data",
-        )
-
-    def learn(self, packet: Data, now: int) -> Rejection | None:  # noqa: ARG002  as check
-        """Nothing is ever wanted."""
-        return None
-
-    def missing(self, name: Name, now: int) -> None:
-        """Nothing is ever wanted."""
-
-
-ACCEPT_ANY: Final = AcceptAny()
-ACCEPT_NOTHING: Final = AcceptNothing()
 
 Fetch = Callable[[Name], Awaitable[Data]]
 
@@ -70,7 +24,7 @@ Fetch = Callable[[Name], Awaitable[Data]]
 class Verification:
     """Runs a verifier; `fetch` gets a certificate by (a prefix of) its name, unverified."""
 
-    def __init__(self, verifier: Verifier, clock: Callable[[], int], fetch: Fetch) -> None:
+    def __init__(self, verifier: Checker, clock: Callable[[], int], fetch: Fetch) -> None:
         self.verifier: Final = verifier
         self._clock: Final = clock
         self._fetch: Final = fetch

@@ -2,7 +2,7 @@
 
     member.start(now)                     join the group
     member.produce(stream, now)           these numbers are ours to give  → Ready(stream, next number)
-    member.announce(stream, high, now)    the stream has come to `high`   → Save … Saved → Announced, and the group hears
+    member.announce(stream, high, now)    the stream has come to `high`   → Save … Saved → Announced, the group hears
     Learned(stream, low, high)            somebody's stream has news: numbers low to high, both inclusive
     member.latest()                       the highest known number of every stream, ours included
 
@@ -50,7 +50,7 @@ class Learned(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Ready(Effect):
-    """A stream of ours may go on with this number: first once per `produce`, again if others knew more than our disk."""
+    """A stream of ours goes on with this number: told once per `produce`, again if others knew more than our disk."""
 
     stream: Stream
     number: int

@@ -98,9 +98,9 @@ class Verifier:
     def anchors(self) -> tuple[Certificate, ...]:
         return tuple(self._anchors.values())
 
-    def check(self, packet: Data | Interest, now: int) -> Verdict:
-        """Judge one packet."""
-        verdict = self._check(packet, now)
+    def check(self, packet: Data | Interest, now: int, *, repeatable: bool = False) -> Verdict:
+        """Judge one packet; an Interest that may come again without harm (a state vector) is `repeatable`."""
+        verdict = self._check(packet, now, None if repeatable else self.replay)
         counters = self.counters
         if isinstance(verdict, Accepted):
             counters.accepted += 1
@@ -139,7 +139,7 @@ class Verifier:
         if len(self._missing) > MAX_MISSING:
             self._missing.popitem(last=False)
 
-    def _check(self, packet: Data | Interest, now: int) -> Verdict:
+    def _check(self, packet: Data | Interest, now: int, replay: ReplayGuard | None) -> Verdict:
         info = packet.signature
         if info is None:
             return refuse_unsigned(packet.name)
@@ -148,19 +148,21 @@ class Verifier:
             rule = self.schema.rule_for(packet.name, chain.certificate.name)
             if rule is not None and chain.key.verify(packet.signed_portion, packet.signature_value):
                 self.counters.chains_reused += 1
-                return self._accept(packet, info, chain, rule, now)
+                return _accept(packet, info, chain, rule, now, replay)
         if info.type == DIGEST_SHA256:
             return self._check_digest(packet)
         if info.type == HMAC_SHA256:
-            return self._check_hmac(packet, info, now)
+            return self._check_hmac(packet, info, now, replay)
         if info.type not in {SHA256_RSA, SHA256_ECDSA, ED25519}:
             return refuse_type(packet.name, info.type)
         if isinstance(packet, Data) and packet.wire in self._anchors:
             anchor = self._anchors[packet.wire]
             return Accepted("anchor", (anchor.name,)) if anchor.valid_at(now) else Chain.out_of_date(anchor, now)
-        return self._check_slowly(packet, info, now)
+        return self._check_slowly(packet, info, now, replay)
 
-    def _check_slowly(self, packet: Data | Interest, info: SignatureInfo, now: int) -> Verdict:
+    def _check_slowly(
+        self, packet: Data | Interest, info: SignatureInfo, now: int, replay: ReplayGuard | None
+    ) -> Verdict:
         refusal = judge_locator(self.schema, packet.name, info)
         if refusal is not None:
             return refusal
@@ -183,17 +185,10 @@ class Verifier:
                 kept = kept or not_signed_by_key(packet.name, rule, certificate.name, info.type, chain.key)
             else:
                 self._remember(info, chain)
-                return self._accept(packet, info, chain, rule, now)
+                return _accept(packet, info, chain, rule, now, replay)
         if isinstance(kept, Rejection) and not believed:
             return walk.another(info, kept)
         return kept or walk.absent(info)
-
-    def _accept(self, packet: Data | Interest, info: SignatureInfo, chain: Chain, rule: str, now: int) -> Verdict:
-        if isinstance(packet, Interest):
-            refusal = self.replay.admit(chain.certificate.key_name, info, now)
-            if refusal is not None:
-                return refusal
-        return chain.accepted(rule)
 
     def _remember(self, info: SignatureInfo, chain: Chain) -> None:
         self._chains[_locator(info)] = chain
@@ -208,7 +203,9 @@ class Verifier:
             return Rejection(f"the SHA-256 digest of {packet.name} does not match: it was altered", "digest")
         return Accepted("digest", ())
 
-    def _check_hmac(self, packet: Data | Interest, info: SignatureInfo, now: int) -> Verdict:
+    def _check_hmac(
+        self, packet: Data | Interest, info: SignatureInfo, now: int, replay: ReplayGuard | None
+    ) -> Verdict:
         named = [
             (prefix, key)
             for prefix, key in self.policy.secrets
@@ -216,12 +213,19 @@ class Verifier:
         ]
         for prefix, key in named:
             if key.verify(packet.signed_portion, packet.signature_value):
-                refusal = self.replay.admit(key.name, info, now) if isinstance(packet, Interest) else None
+                refusal = replay.admit(key.name, info, now) if replay and isinstance(packet, Interest) else None
                 return refusal or Accepted(f"hmac {prefix}", (key.name,))
         return refuse_hmac(packet.name, info.key_name, altered=bool(named))
 
     def __repr__(self) -> str:
         return f"<Verifier {self.schema!r}, {len(self._chains)} chains, {len(self._store)} certificates>"
+
+
+def _accept(
+    packet: Data | Interest, info: SignatureInfo, chain: Chain, rule: str, now: int, replay: ReplayGuard | None
+) -> Verdict:
+    refusal = replay.admit(chain.certificate.key_name, info, now) if replay and isinstance(packet, Interest) else None
+    return refusal or chain.accepted(rule)
 
 
 def _locator(info: SignatureInfo) -> bytes:

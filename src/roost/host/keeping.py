@@ -1,0 +1,114 @@
+"""The files of machines (`roost.machine.disk`) on a real disk: appended or replaced, forced to the disk, then reported.
+
+One thread per keeper does the work in order, so the event loop never waits for the disk. Whoever opens a file holds it
+alone: two processes that count in one file would both give the same number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from roost.errors import BadConfig, RoostError
+from roost.machine.disk import Save, Saved
+
+
+class Keeper:
+    """One file; `file` is where, None keeps nothing and says at once that all is well."""
+
+    def __init__(self, path: Path | None, said: Callable[[Saved], None], failed: Callable[[RoostError], None]) -> None:
+        self.found: bytes = b""
+        self._path: Final = path
+        self._said: Final = said
+        self._failed: Final = failed
+        self._loop: Final = asyncio.get_running_loop()
+        self._pool: Final = ThreadPoolExecutor(1, "roost-keeper")
+        self._lock = -1
+
+    def open(self) -> None:
+        """Take the file for ourselves and read what is in it; raises `BadConfig` if another process has it."""
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(_beside(self._path, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.found = self._path.read_bytes() if self._path.exists() else b""
+        except BlockingIOError:
+            self.close()
+            raise BadConfig(
+                f"{self._path} is in use: another process has joined this group with it. "
+                "Join once per process, or give each its own folder"
+            ) from None
+        except OSError as error:
+            self.close()
+            raise BadConfig(f"{self._path} cannot be used: {error.strerror or error}; give another folder") from None
+
+    def save(self, effect: Save) -> None:
+        """Do as the effect says; the answer comes in a later turn of the event loop, in order."""
+        if self._path is None:
+            self._loop.call_soon(self._said, Saved(effect.file, effect.ticket))
+            return
+        self._pool.submit(self._write, self._path, effect)
+
+    def close(self) -> None:
+        """Finish what is under way and let the file go."""
+        self._pool.shutdown(wait=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _write(self, path: Path, effect: Save) -> None:
+        try:
+            (_replace if effect.replace else _append)(path, effect.data)
+        except OSError as error:
+            trouble = RoostError(
+                f"{path} could not be written: {error.strerror or error}; nothing more is announced. "
+                "Make room or mend the disk, then join again"
+            )
+            self._tell(self._failed, trouble)
+            return
+        self._tell(self._said, Saved(effect.file, effect.ticket))
+
+    def _tell(self, whom: Callable[[Saved], None] | Callable[[RoostError], None], what: Saved | RoostError) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(whom, what)  # type: ignore[arg-type]  # each is called with its own kind
+
+
+def _append(path: Path, data: bytes) -> None:
+    is_new = not path.exists()
+    with path.open("ab") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:
+        _sync_folder(path)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    fresh = _beside(path, ".new")
+    with fresh.open("wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    _sync_folder(path)
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)

@@ -1,0 +1,86 @@
+"""Packets on their way to be believed: checked, held while a certificate is fetched, checked again. Pure.
+
+A verifier says `Accepted`, `Rejection` or `Wanted(name)` (`roost.trust`). What it wants is asked for once, however many
+packets wait for it, and each packet goes on with its own continuation: `then(refusal, now)`, empty if it is believed.
+`roost.host.verification` does the same for those who can await.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from roost.machine import Effect
+from roost.naming import Name
+from roost.trust.acceptance import Checker
+from roost.trust.verdict import Accepted, Rejection
+from roost.wire import Data, Interest
+
+MAX_HELD: Final = 256
+MAX_CERTIFICATES: Final = 16  # to fetch for one packet; chains are shorter, loops are not
+
+Then: TypeAlias = Callable[[str, int], list[Effect]]
+
+
+@dataclass(slots=True)
+class _Held:
+    packet: Data | Interest
+    then: Then
+    fetched: int
+
+
+class Vetting:
+    """Runs a verifier; `ask` asks for a certificate by (a prefix of) its name, and `arrived` brings what came of it."""
+
+    def __init__(self, verifier: Checker, ask: Callable[[Name, int], list[Effect]]) -> None:
+        self.refused = 0
+        self.overflowed = 0
+        self._verifier: Final = verifier
+        self._ask: Final = ask
+        self._held: Final[dict[Name, list[_Held]]] = {}  # by the certificate they wait for; bound: MAX_HELD packets
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def check(self, packet: Data | Interest, then: Then, now: int) -> list[Effect]:
+        """Check a packet and go on with `then`, at once or when the certificates are here."""
+        return self._check(_Held(packet, then, 0), now)
+
+    def arrived(self, name: Name, certificate: Data | None, now: int) -> list[Effect]:
+        """Take a certificate that was asked for, None if it could not be had."""
+        if certificate is None or self._verifier.learn(certificate, now) is not None:
+            self._verifier.missing(name, now)
+        waiting = self._held.pop(name, [])
+        self._count -= len(waiting)
+        effects: list[Effect] = []
+        for held in waiting:
+            held.fetched += 1
+            effects += self._check(held, now)
+        return effects
+
+    def _check(self, held: _Held, now: int) -> list[Effect]:
+        verdict = self._verifier.check(held.packet, now, repeatable=True)
+        if isinstance(verdict, Accepted):
+            return held.then("", now)
+        if isinstance(verdict, Rejection):
+            return self._refuse(held, str(verdict), now)
+        if held.fetched >= MAX_CERTIFICATES:
+            reason = f"{held.packet.name}: more than {MAX_CERTIFICATES} certificates are wanted to verify it"
+            return self._refuse(held, reason, now)
+        if self._count >= MAX_HELD:
+            self.overflowed += 1
+            reason = f"{held.packet.name} was not checked: {MAX_HELD} packets wait for certificates, which is the limit"
+            return held.then(reason, now)
+        self._count += 1
+        waiting = self._held.get(verdict.name)
+        if waiting is not None:
+            waiting.append(held)
+            return []
+        self._held[verdict.name] = [held]
+        return self._ask(verdict.name, now)
+
+    def _refuse(self, held: _Held, reason: str, now: int) -> list[Effect]:
+        self.refused += 1
+        return held.then(reason, now)
