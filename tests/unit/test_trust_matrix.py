@@ -192,3 +192,28 @@ def test_reject_foreign_chain_whose_root_key_is_named_exactly_like_ours(world: W
     panel = world.made(PANEL1, building)
     verdict = settle(world.verifier(), data(READING, panel), [panel.certificate, fake])
     refused(verdict, "#building", "altered or forged")
+
+
+# -- what members of a group tell each other in sync ------------------------------------------------------------------
+
+PSYNC = f"{GROUP}/32=sync"
+TOLD = {
+    f"{GROUP}/v=3": "#vector",
+    f"{PSYNC}/table/7/v=1/seg=0": "#sync_reply",
+    f"{PSYNC}/hello/table/v=1/seg=0": "#sync_reply",
+    f"{PSYNC}/sync/6/1/bloom/had/has/v=1/seg=0": "#bloom_reply",
+    f"{PSYNC}/sync/6/1/bloom/had/has/seg=0": "#bloom_nack",
+    f"{PSYNC}/sync/32=ranges/all/had/has/v=1/seg=0": "#ranges_reply",
+    f"{PSYNC}/sync/32=ranges/all/had/has/seg=0": "#ranges_nack",
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("member", [PANEL1, REPO1, GROUP])
+def test_accept_what_a_group_s_panels_repos_and_key_tell_in_sync(world: World, name: str, member: str) -> None:
+    assert rule_of(judge(world, data(name, world[member]))) == TOLD[name]
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_reject_what_strangers_to_the_group_tell_in_sync(world: World, name: str) -> None:
+    refused(judge(world, data(name, world["/BigCompany/DepartmentA/Alice/Phone"])), "may not sign")

@@ -25,11 +25,12 @@ from typing import Final, TypeAlias
 
 from roost.errors import BadName
 from roost.naming.component import GENERIC, SEQUENCE
-from roost.naming.conventions import sequence
+from roost.naming.conventions import keyword, sequence
 from roost.naming.name import Name
 
 ROOT: Final = "BMS"
 REPO: Final = "Repo"
+SYNC: Final = keyword("sync")  # below it a group's members speak PSync
 RESERVED: Final = frozenset({ROOT, REPO, "KEY"})
 
 
@@ -84,6 +85,11 @@ class Group:
     @property
     def issuer(self) -> Name:
         return self.site if self.building else self.company / ROOT
+
+    @property
+    def sync(self) -> Name:
+        """The prefix of the group's PSync; the prefix of its SVS is its name."""
+        return self.name / SYNC
 
     def panel(self, panel: str) -> Panel:
         _check(panel)

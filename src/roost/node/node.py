@@ -1,18 +1,32 @@
 """A node: the forwarder and the machines on its internal faces, composed into one machine.
 
-What the forwarder sends to the internal face goes to management in the same call, and its answers go back in, so that
-a driver sees only real faces. Later machines (repo, sync, broker) join here.
+What the forwarder sends to an internal face goes to the machine behind it in the same call, and what that answers goes
+back in, so that a driver sees only real faces. Management is always there; an `Application` (a member of a sync group,
+say) is attached, and what it tells and wants saved passes through to the driver.
 """
 
 from __future__ import annotations
+
+from typing import Final, Protocol
 
 from roost.forwarding.face import INTERNAL_FACE, Arrived, FaceSpec, Send
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.management import Answer, Management
 from roost.machine import Effect, Randomness, earliest
+from roost.machine.disk import Saved
 from roost.node.settings import NodeSettings
 
-_MAX_ROUNDS = 8
+_MAX_ROUNDS: Final = 64
+_INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
+
+
+class Application(Protocol):
+    """A machine with one face, inside the node; `roost.pubsub.participant` is one."""
+
+    def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]: ...
+    def receive(self, event: Arrived | Saved, now: int) -> list[Effect]: ...
+    def tick(self, now: int) -> list[Effect]: ...
+    def deadline(self) -> int | None: ...
 
 
 class Node:
@@ -21,6 +35,8 @@ class Node:
     def __init__(self, settings: NodeSettings, randomness: Randomness) -> None:
         self.forwarder = Forwarder(settings.forwarder, randomness, settings.version)
         self.channels: list[str] = []  # where the driver listens, as URIs; filled by it
+        self.applications: Final[dict[int, Application]] = {}  # by face; bound: as many as were attached
+        self.unsettled = 0  # packets between internal faces that were dropped, because they kept answering each other
         # NDNts registers under /localhop over UDP and WebSocket, also on this machine; the policy decides who may.
         self.management = Management(
             self.forwarder, settings.policy, settings.signer, localhop=True, channels=lambda: self.channels
@@ -32,6 +48,13 @@ class Node:
         for prefix in self.management.prefixes():
             self.forwarder.fib.set(prefix, [(INTERNAL_FACE, 0)], now)
         return self._settle(effects, now)
+
+    def attach(self, application: Application, now: int) -> list[Effect]:
+        """Give a machine inside this node a face."""
+        face = self.forwarder.free_face_id()
+        effects = self.forwarder.open_face(face, _INSIDE, now)
+        self.applications[face] = application
+        return self._settle(effects + self._inject(face, application.open_face(face, _INSIDE, now), now), now)
 
     def free_face_id(self) -> int:
         """Return an id for a face about to be opened."""
@@ -64,31 +87,69 @@ class Node:
         """Report how much waits in front of a face."""
         self.forwarder.queue_reported(face_id, queued_bytes, now)
 
-    def receive(self, event: Arrived, now: int) -> list[Effect]:
-        """Process a batch of link packets from one face."""
+    def receive(self, event: Arrived | Saved, now: int) -> list[Effect]:
+        """Process a batch of link packets from one face, or hear that something is on the disk."""
+        if isinstance(event, Saved):
+            effects: list[Effect] = []
+            for face, application in self.applications.items():
+                effects += self._inject(face, application.receive(event, now), now)
+            return self._settle(effects, now)
         return self._settle(self.forwarder.receive(event, now), now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
         effects = self.forwarder.tick(now)
-        return self._settle(effects + self._answer(self.management.tick(now), now), now)
+        effects += self._answer(self.management.tick(now), now)
+        for face, application in self.applications.items():
+            deadline = application.deadline()
+            if deadline is not None and deadline <= now:
+                effects += self._inject(face, application.tick(now), now)
+        return self._settle(effects, now)
 
     def deadline(self) -> int | None:
         """When `tick` wants to be called next."""
-        return earliest(self.forwarder.deadline(), self.management.deadline())
+        first = earliest(self.forwarder.deadline(), self.management.deadline())
+        for application in self.applications.values():
+            first = earliest(first, application.deadline())
+        return first
 
     def _answer(self, answer: Answer, now: int) -> list[Effect]:
         if answer.packets:
             return [*answer.effects, *self.forwarder.receive(Arrived(INTERNAL_FACE, answer.packets), now)]
         return [*answer.effects, *self.forwarder.flush(now)]
 
+    def _inject(self, face: int, effects: list[Effect], now: int) -> list[Effect]:
+        """Hand what an application sends on its face to the forwarder; the rest passes."""
+        passed: list[Effect] = []
+        for effect in effects:
+            if isinstance(effect, Send) and effect.face == face:
+                passed += self.forwarder.receive(Arrived(face, effect.packets), now)
+            else:
+                passed.append(effect)
+        return passed
+
     def _settle(self, effects: list[Effect], now: int) -> list[Effect]:
-        """Let the internal face answer until nothing is left for it; it answers, it does not ask, so rounds are few."""
+        """Let the machines on internal faces answer until nothing is left for them."""
+        settled: list[Effect] = []
         for _ in range(_MAX_ROUNDS):
-            inside = [effect for effect in effects if isinstance(effect, Send) and effect.face == INTERNAL_FACE]
+            inside: list[Send] = []
+            for effect in effects:
+                if isinstance(effect, Send) and (effect.face == INTERNAL_FACE or effect.face in self.applications):
+                    inside.append(effect)
+                else:
+                    settled.append(effect)
             if not inside:
-                break
-            effects = [effect for effect in effects if not (isinstance(effect, Send) and effect.face == INTERNAL_FACE)]
-            for effect in inside:
-                effects += self._answer(self.management.receive(effect.packets, now), now)
-        return effects
+                return settled
+            effects = []
+            for send in inside:
+                if send.face == INTERNAL_FACE:
+                    effects += self._answer(self.management.receive(send.packets, now), now)
+                else:
+                    answer = self.applications[send.face].receive(Arrived(send.face, send.packets), now)
+                    effects += self._inject(send.face, answer, now)
+        for effect in effects:
+            if isinstance(effect, Send) and (effect.face == INTERNAL_FACE or effect.face in self.applications):
+                self.unsettled += len(effect.packets)
+            else:
+                settled.append(effect)
+        return settled

@@ -10,7 +10,8 @@ RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds 
     panel, user's device   <name>/<object> and <name>/<folder>/<object>       a stream's name is of the second shape
     repo, group            <name>/<object>                                    deeper, a group would speak for its panels
 
-and `extra` takes more.
+and `extra` takes more. What a group's members tell each other in sync is signed by its panels, its repos or its own
+key: state vectors (`<group>/v=3` and `v=2`) and, below `<group>/32=sync`, the replies of PSync.
 
 Buildings, departments and campus-wide groups are listed in the schema, because they look alike; groups, panels, repos
 and users are not: their issuer decides who they are. A name binds the same pattern on both sides of a signature, which
@@ -23,7 +24,7 @@ from collections.abc import Iterable
 
 from roost.errors import BadConfig
 from roost.naming import Component, Name
-from roost.naming.building import REPO, ROOT, Company, Group
+from roost.naming.building import REPO, ROOT, SYNC, Company, Group
 from roost.trust.schema import Schema, quoted
 
 
@@ -72,6 +73,7 @@ def _sites(buildings: str, systems: str) -> list[str]:
         f'#repo: #area/"{REPO}"/repo/#KEY <= #group',
         f'#record: #area/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #repo',
         *_objects(f'#area/"{REPO}"/repo', "repo_", "#repo"),
+        *_synced("#area", "", "#panel | #repo | #group"),
     ]
 
 
@@ -98,6 +100,7 @@ def _campus(company: Company, groups: list[Group], systems: list[str]) -> list[s
         f'#campus_repo: #campus/"{REPO}"/repo/#KEY <= #campus_group',
         f'#campus_record: #campus/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #campus_repo',
         *_objects(f'#campus/"{REPO}"/repo', "campus_repo_", "#campus_repo"),
+        *_synced("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
     ]
 
 
@@ -125,6 +128,23 @@ def _published(panel: str, prefix: str, key: str) -> list[str]:
         *_objects(panel, prefix, key),
         *_objects(f"{panel}/folder", prefix, key),
     ]
+
+
+def _synced(group: str, prefix: str, keys: str) -> list[str]:
+    """What members of a group tell each other: state vectors, and PSync's replies [svs.md §3, psync.md §5, §6]."""
+    sync = f"{group}/{quoted(SYNC)}"
+    numbered = '_v: $eq_type("v=0"), _seg: $eq_type("seg=0")'
+    asked = {"bloom": '"sync"/_count/_p/_bloom/_had/_has', "ranges": '"sync"/"32=ranges"/_ranges/_had/_has'}
+    rules = [
+        f'#{prefix}vector: {group}/_v & {{_v: $eq_type("v=0")}} <= {keys}',
+        f"#{prefix}sync_reply: {sync}/_table/_count/_v/_seg & {{{numbered}}} <= {keys}",
+    ]
+    for form, name in asked.items():
+        rules += [
+            f"#{prefix}{form}_reply: {sync}/{name}/_v/_seg & {{{numbered}}} <= {keys}",
+            f'#{prefix}{form}_nack: {sync}/{name}/_seg & {{_seg: $eq_type("seg=0")}} <= {keys}',
+        ]
+    return rules
 
 
 def _objects(owner: str, prefix: str, key: str) -> list[str]:

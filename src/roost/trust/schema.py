@@ -121,7 +121,7 @@ class Schema:
         expected = sorted({label for node in nodes for label in _next_labels(node)})
         rules = sorted({rule for node in nodes for below in _all_below(node) for rule in below.rules})
         good = "/" + "/".join(str(Name(part).at(0)) for part in parts[:depth])
-        wanted = " or ".join(expected[:4]) if expected else "nothing more"
+        wanted = " or ".join(expected[:6]) if expected else "nothing more"
         found = str(Name(parts[depth]).at(0)) if depth < len(parts) else "the end of the name"
         of = f" ({', '.join(rules[:4])})" if rules else ""
         return f"the name fits rules{of} up to {good}; then {wanted} should follow, not {found}"
