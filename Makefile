@@ -5,15 +5,12 @@ SHELL := /bin/sh
 export PYTHON ROOST_PURE
 
 BIN := .venv/bin
-PEERS := tests/interop/ndnts
+PEERS := tests/interop/ndnts tests/interop/ndnts-2024
 SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prune -o -type f -print | LC_ALL=C sort)
 # Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
 INTERPRETED := PYTHONPATH=src
 COMPILED := env -u PYTHONPATH
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
-
-N ?= 1000
-SEED ?= 1
 
 .PHONY: run test check bench sim help
 
@@ -36,8 +33,8 @@ check: .stamps/venv  ## Lint, formatting, types and the layers of the design; ch
 bench: $(PACKAGE)  ## Measure beside peers in the same run, compiled; ONLY=<area> picks an area, INTERPRETED_SOURCE=1 measures src.
 	@$(if $(INTERPRETED_SOURCE),$(INTERPRETED),$(COMPILED)) $(BIN)/python -m bench $(ONLY)
 
-sim: .stamps/venv  ## Run N=<runs> simulated faults from SEED=<number>; the same seed gives the same run.
-	@ROOST_SIM_N=$(N) ROOST_SIM_SEED=$(SEED) ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2 tests/sim
+sim: $(PACKAGE)  ## Simulate N=<runs> worlds with faults from SEED=<number>; without N, replay that seed and show what happened. FAMILY=<name> picks a family.
+	@$(COMPILED) $(BIN)/roost sim $(FAMILY) --seed $(or $(SEED),1) $(addprefix --runs ,$(or $(N),$(if $(SEED),,1000)))
 
 help:  ## Say what the targets are.
 	@echo "usage: make <target>"
@@ -55,7 +52,7 @@ $(PACKAGE): .stamps/venv .stamps/sources $(SOURCES) pyproject.toml setup.py
 	@scripts/prepare package
 	@rm -f .stamps/package* && touch $@
 
-.stamps/peers: $(PEERS)/package.json
+.stamps/peers: $(PEERS:=/package.json)
 	@scripts/prepare peers
 	@mkdir -p .stamps && touch $@
 

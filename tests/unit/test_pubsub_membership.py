@@ -32,6 +32,8 @@ class Scripted:
 
     group = GROUP
     prefix = GROUP / "v"
+    route = GROUP
+    multicast = None
 
     def __init__(self, evidence: Data | None = None) -> None:
         self.events: list[port.Event] = []
@@ -45,12 +47,6 @@ class Scripted:
         return {}
 
     def start(self, now: int) -> list[Effect]:  # noqa: ARG002
-        return self._take()
-
-    def produce(self, stream: Name, now: int) -> list[Effect]:  # noqa: ARG002
-        return self._take()
-
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:  # noqa: ARG002
         return self._take()
 
     def receive(self, event: port.Event, now: int) -> list[Effect]:  # noqa: ARG002
@@ -98,11 +94,11 @@ class Curious(Suspicious):
         return None
 
 
-def membership(member: Scripted, verifier: Checker = ACCEPT_ANY) -> Membership:
+def membership(member: Scripted, verifier: Checker = ACCEPT_ANY) -> Membership[Scripted]:
     return Membership(member, verifier)
 
 
-def say(machine: Membership, member: Scripted, *effects: Effect) -> list[Effect]:
+def say(machine: Membership[Scripted], member: Scripted, *effects: Effect) -> list[Effect]:
     """Have the member want these."""
     member.next = list(effects)
     return machine.tick(NOW)
@@ -319,17 +315,12 @@ def test_an_object_whose_segments_are_not_trusted_is_given_up() -> None:
 # -- the disk
 
 
-@pytest.mark.parametrize("verb", ["produce", "announce", "start"])
+@pytest.mark.parametrize("verb", ["command", "start"])
 def test_what_is_to_be_saved_passes_and_the_member_hears_when_it_is(verb: str) -> None:
     member = Scripted()
     machine = membership(member)
     save = Save("ledger", 1, b"x")
     member.next = [save]
-    done = {
-        "produce": lambda: machine.produce(GROUP, NOW),
-        "announce": lambda: machine.announce(GROUP, 1, NOW),
-        "start": lambda: machine.start(NOW),
-    }[verb]()
-    assert done == [save]
+    assert (machine.act([save], NOW) if verb == "command" else machine.start(NOW)) == [save]
     machine.receive(Saved("ledger", 1), NOW)
     assert member.events == [Saved("ledger", 1)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Final
 
 from roost.errors import Backpressure, Disconnected, Nacked, RoostError, TimedOut
@@ -16,7 +17,9 @@ from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Del
 from roost.forwarding.pending import Question
 from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
+from roost.host.group import Way
 from roost.host.home_trust import Trust
+from roost.host.joining import Followed, Joined, Joining, group_file
 from roost.host.objects import ServedCertificates, ServedObject
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
@@ -24,6 +27,12 @@ from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
 from roost.pubsub.fetch import SegmentFetch
 from roost.pubsub.fetch_effects import FetchSettings
+from roost.sync.choice import PSYNC_PARTIAL, SVS3, Protocol, kind_of, make_member, signed_name
+from roost.sync.ledger import Ledger
+from roost.sync.port import Member
+from roost.sync.presets import PartialPreset
+from roost.sync.psync_consumer import PSyncConsumer
+from roost.sync.subscriptions import Subscriptions
 from roost.wire import Data, Signer, make_data
 from roost.wire.data import BLOB
 
@@ -160,7 +169,48 @@ class Face:
         """Take a registration back."""
         self._session.unregister(as_name(prefix))
 
+    # -- sync
+
+    def join(
+        self, group: NameLike, protocol: Protocol = SVS3, *, folder: Path | None = None, durable: bool = True
+    ) -> Joining[Joined]:
+        """Join a sync group: `async with face.join("/group") as group`.
+
+        Our own numbers are kept in `folder` (by default `sync` in the home of this user), one file per group and
+        protocol; with `durable=False` nowhere, for those who only listen or may start anew.
+        """
+        name = as_name(group)
+        path = group_file(folder, name, kind_of(protocol)) if durable else None
+
+        def make(found: bytes) -> Member:
+            signer = self._signer_for(signed_name(name, protocol))
+            return make_member(name, protocol, signer, self._session.randomness, Ledger(str(path), found))
+
+        return Joining(lambda: Joined(self._way(), make, path))
+
+    def follow(
+        self,
+        group: NameLike,
+        subscriptions: Subscriptions,
+        preset: PartialPreset = PSYNC_PARTIAL,
+        *,
+        folder: Path | None = None,
+        durable: bool = True,
+    ) -> Joining[Followed]:
+        """Follow some streams of a partial-sync producer; what was learnt is kept as `join` keeps numbers."""
+        name = as_name(group)
+        path = group_file(folder, name, "followed") if durable else None
+
+        def make(found: bytes) -> PSyncConsumer:
+            return PSyncConsumer(name, preset, subscriptions, self._session.randomness, found, str(path))
+
+        return Joining(lambda: Followed(self._way(), make, path))
+
     # -- inside
+
+    def _way(self) -> Way:
+        self._show_certificates()  # who hears from us asks for them next
+        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands)
 
     async def close(self) -> None:
         """End handlers and close the face, and the node inside this process if nobody else uses it."""

@@ -19,35 +19,21 @@ from roost.machine.disk import Save, Saved
 
 
 class Keeper:
-    """One file; `file` is where, None keeps nothing and says at once that all is well."""
+    """One file, ours alone, and what was `found` in it; without a path nothing is kept and all is well at once.
+
+    Raises `BadConfig` if another has the file, or it cannot be read.
+    """
 
     def __init__(self, path: Path | None, said: Callable[[Saved], None], failed: Callable[[RoostError], None]) -> None:
-        self.found: bytes = b""
+        self.found = b""
         self._path: Final = path
         self._said: Final = said
         self._failed: Final = failed
         self._loop: Final = asyncio.get_running_loop()
         self._pool: Final = ThreadPoolExecutor(1, "roost-keeper")
         self._lock = -1
-
-    def open(self) -> None:
-        """Take the file for ourselves and read what is in it; raises `BadConfig` if another process has it."""
-        if self._path is None:
-            return
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(_beside(self._path, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.found = self._path.read_bytes() if self._path.exists() else b""
-        except BlockingIOError:
-            self.close()
-            raise BadConfig(
-                f"{self._path} is in use: another process has joined this group with it. "
-                "Join once per process, or give each its own folder"
-            ) from None
-        except OSError as error:
-            self.close()
-            raise BadConfig(f"{self._path} cannot be used: {error.strerror or error}; give another folder") from None
+        if path is not None:
+            self._take(path)
 
     def save(self, effect: Save) -> None:
         """Do as the effect says; the answer comes in a later turn of the event loop, in order."""
@@ -62,6 +48,21 @@ class Keeper:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+    def _take(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(_beside(path, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.found = path.read_bytes() if path.exists() else b""
+        except BlockingIOError:
+            self.close()
+            raise BadConfig(
+                f"{path} is in use: somebody has joined this group with it. Join a group once, or give another folder"
+            ) from None
+        except OSError as error:
+            self.close()
+            raise BadConfig(f"{path} cannot be used: {error.strerror or error}; give another folder") from None
 
     def _write(self, path: Path, effect: Save) -> None:
         try:

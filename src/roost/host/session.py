@@ -32,6 +32,11 @@ STEADY_S: Final = 10.0  # a face that was up for so long is dialled again at onc
 
 Dial = Callable[[Owner], Awaitable[Transport]]
 Answer = Callable[[Delivered | Failed], None]
+Watcher = Callable[[RegistrationChanged], None]
+
+
+def _heedless(change: RegistrationChanged) -> None:
+    """Watch nothing."""
 
 
 class Session:
@@ -43,7 +48,7 @@ class Session:
         self.randomness: Final = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
         self.endpoint: Final = Endpoint(signer, self.randomness)
         self.on_asked: Callable[[list[Asked]], None] = lambda asked: None  # noqa: ARG005  until somebody serves
-        self.on_registration: dict[Name, Callable[[RegistrationChanged], None]] = {}  # bound: what is registered
+        self._watchers: dict[Name, list[Watcher]] = {}  # by prefix, one for each who registered it
         self.connections = 0
         self._dial: Final = dial
         self._transport: Transport | None = None
@@ -141,15 +146,22 @@ class Session:
         now = self.clock()
         self._execute(self.endpoint.reply(answers, now), now)
 
-    def register(self, prefix: Name) -> None:
-        """Keep a prefix registered from now on."""
+    def register(self, prefix: Name, watcher: Watcher = _heedless) -> None:
+        """Keep a prefix registered until everyone who asked for it has unregistered; `watcher` hears of its changes."""
         if self._ended:
             raise Disconnected(f"the face is closed: serve {prefix} within its `async with` block")
+        self._watchers.setdefault(prefix, []).append(watcher)
         now = self.clock()
         self._execute(self.endpoint.register(prefix, now), now)
 
-    def unregister(self, prefix: Name) -> None:
-        """Keep it no longer."""
+    def unregister(self, prefix: Name, watcher: Watcher = _heedless) -> None:
+        """Keep it no longer, unless others want it."""
+        watchers = self._watchers.get(prefix, [])
+        if watcher in watchers:
+            watchers.remove(watcher)
+        if watchers:
+            return
+        self._watchers.pop(prefix, None)
         if not self._ended:
             now = self.clock()
             self._execute(self.endpoint.unregister(prefix, now), now)
@@ -219,8 +231,7 @@ class Session:
                 for future in self._waiting.pop(effect.prefix, []):
                     if not future.done():
                         future.set_result(effect)
-                watcher = self.on_registration.get(effect.prefix)
-                if watcher is not None:
+                for watcher in self._watchers.get(effect.prefix, []):
                     self._loop.call_soon(watcher, effect)
             else:
                 self.journal.write(effect, now)

@@ -56,6 +56,11 @@ class Node:
         self.applications[face] = application
         return self._settle(effects + self._inject(face, application.open_face(face, _INSIDE, now), now), now)
 
+    def act(self, application: Application, effects: list[Effect], now: int) -> list[Effect]:
+        """Carry out what a command to an attached application returned."""
+        face = next(face for face, attached in self.applications.items() if attached is application)
+        return self._settle(self._inject(face, effects, now), now)
+
     def free_face_id(self) -> int:
         """Return an id for a face about to be opened."""
         return self.forwarder.free_face_id()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from roost.forwarding import endpoint_effects as endpoint
 from roost.forwarding.endpoint_effects import Delivered, Failed
@@ -23,7 +23,7 @@ from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.pubsub.collection import Collection
 from roost.pubsub.vetting import Vetting
-from roost.sync.port import Answered, Asked, Collect, Collected, Express, Forget, Member, Stream, Unanswered
+from roost.sync.port import Answered, Asked, Collect, Collected, Express, Forget, Listener, Stream, Unanswered
 from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest
 
@@ -33,6 +33,7 @@ CERTIFICATE_LIFETIME_MS: Final = 2000
 CERTIFICATE_TRIES: Final = 2
 _SAMPLE_BYTES: Final = 64
 
+Whom = TypeVar("Whom", bound=Listener)
 Event: TypeAlias = endpoint.Asked | Delivered | Failed | Saved
 
 
@@ -51,10 +52,10 @@ class Cancel(Effect):
     ticket: int
 
 
-class Membership:
-    """The machine around a member."""
+class Membership(Generic[Whom]):
+    """The machine around a member; commands go to `member`, and what they return through `act`."""
 
-    def __init__(self, member: Member, verifier: Checker) -> None:
+    def __init__(self, member: Whom, verifier: Checker) -> None:
         self.member: Final = member
         self.vetting: Final = Vetting(verifier, self._ask_certificate)
         self.overflowed = 0
@@ -62,16 +63,6 @@ class Membership:
         self._asked: Final[dict[int, int | Name | tuple[int, Name]]] = {}  # ticket → for whom; bound: MAX_ASKED
         self._tickets: Final[dict[int, int]] = {}  # the member's ticket → ours
         self._collections: Final[dict[int, Collection]] = {}  # by the member's ticket; bound: MAX_COLLECTIONS
-
-    # -- what an application wants
-
-    def produce(self, stream: Name, now: int) -> list[Effect]:
-        """Make a stream ours; `Ready` says with which number it goes on."""
-        return self._execute(self.member.produce(stream, now), now)
-
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:
-        """Tell the group that a stream of ours has come to `high`."""
-        return self._execute(self.member.announce(stream, high, now), now)
 
     def latest(self) -> Mapping[Stream, int]:
         """The highest known number of every stream."""
@@ -81,19 +72,19 @@ class Membership:
 
     def start(self, now: int) -> list[Effect]:
         """Join the group."""
-        return self._execute(self.member.start(now), now)
+        return self.act(self.member.start(now), now)
 
     def receive(self, event: Event, now: int) -> list[Effect]:
         """Take in an Interest, an answer, or that something is on the disk."""
         if isinstance(event, endpoint.Asked):
             return self._interest(event, now)
         if isinstance(event, Saved):
-            return self._execute(self.member.receive(event, now), now)
+            return self.act(self.member.receive(event, now), now)
         return self._answer(event, now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
-        effects = self._execute(self.member.tick(now), now)
+        effects = self.act(self.member.tick(now), now)
         for ticket, collection in list(self._collections.items()):
             deadline = collection.deadline()
             if deadline is not None and deadline <= now:
@@ -117,12 +108,12 @@ class Membership:
         event = Asked(interest, asked.token)
         evidence = self.member.evidence(interest)
         if evidence is None:
-            return self._execute(self.member.receive(event, now), now)
+            return self.act(self.member.receive(event, now), now)
 
         def then(refusal: str, now: int) -> list[Effect]:
             if refusal:
                 return [_rejected(interest, refusal)]
-            return self._execute(self.member.receive(event, now), now)
+            return self.act(self.member.receive(event, now), now)
 
         return self.vetting.check(evidence, then, now)
 
@@ -138,14 +129,14 @@ class Membership:
             return []
         self._tickets.pop(purpose, None)
         if isinstance(event, Failed):
-            return self._execute(self.member.receive(Unanswered(purpose, event.reason), now), now)
+            return self.act(self.member.receive(Unanswered(purpose, event.reason), now), now)
         data = event.data
 
         def then(refusal: str, now: int) -> list[Effect]:
             if refusal:
                 unanswered = self.member.receive(Unanswered(purpose, refusal), now)
-                return [_rejected(data, refusal), *self._execute(unanswered, now)]
-            return self._execute(self.member.receive(Answered(purpose, data), now), now)
+                return [_rejected(data, refusal), *self.act(unanswered, now)]
+            return self.act(self.member.receive(Answered(purpose, data), now), now)
 
         return self.vetting.check(data, then, now)
 
@@ -166,7 +157,7 @@ class Membership:
 
     # -- what goes out
 
-    def _execute(self, effects: list[Effect], now: int) -> list[Effect]:
+    def act(self, effects: list[Effect], now: int) -> list[Effect]:
         """Turn what the member wants of a face into what an endpoint understands; the rest passes."""
         passed: list[Effect] = []
         for effect in effects:
@@ -192,7 +183,7 @@ class Membership:
             if not effect.ticket:
                 return []
             reason = f"{MAX_ASKED} Interests are unanswered, which is the limit"
-            return self._execute(self.member.receive(Unanswered(effect.ticket, reason), now), now)
+            return self.act(self.member.receive(Unanswered(effect.ticket, reason), now), now)
         if effect.ticket:
             self._tickets[effect.ticket] = self._next_ticket
         return self._ask(Question(Name(), wire=effect.interest), effect.ticket)
@@ -216,7 +207,7 @@ class Membership:
         if len(self._collections) >= MAX_COLLECTIONS:
             self.overflowed += 1
             reason = f"{MAX_COLLECTIONS} objects are being fetched, which is the limit"
-            return self._execute(self.member.receive(Unanswered(effect.ticket, reason), now), now)
+            return self.act(self.member.receive(Unanswered(effect.ticket, reason), now), now)
         collection = Collection(effect.name)
         self._collections[effect.ticket] = collection
         return self._collected(effect.ticket, collection.start(now), now)
@@ -235,7 +226,7 @@ class Membership:
             return effects
         del self._collections[ticket]
         event = Unanswered(ticket, collection.trouble) if collection.trouble else Collected(ticket, collection.content)
-        return self._cancelled(collection) + self._execute(self.member.receive(event, now), now)
+        return self._cancelled(collection) + self.act(self.member.receive(event, now), now)
 
     def _cancel_segment(self, collection: Collection, name: Name) -> list[Effect]:
         ours = collection.tickets.pop(name, 0)

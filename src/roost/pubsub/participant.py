@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Generic
 
 from roost.forwarding.endpoint import Endpoint
 from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
@@ -11,15 +11,14 @@ from roost.forwarding.face import Arrived, FaceSpec
 from roost.forwarding.pending import Question
 from roost.machine import Effect, earliest
 from roost.machine.disk import Saved
-from roost.naming import Name
-from roost.pubsub.membership import Ask, Cancel, Membership
+from roost.pubsub.membership import Ask, Cancel, Membership, Whom
 from roost.sync.port import Reply, Stream
 
 
-class Participant:
+class Participant(Generic[Whom]):
     """An endpoint and the membership behind it; `register` it where a forwarder stands in between."""
 
-    def __init__(self, membership: Membership, endpoint: Endpoint, *, register: bool = False) -> None:
+    def __init__(self, membership: Membership[Whom], endpoint: Endpoint, *, register: bool = False) -> None:
         self.membership: Final = membership
         self.endpoint: Final = endpoint
         self._register: Final = register
@@ -30,9 +29,9 @@ class Participant:
         effects = self.endpoint.connected(face, spec, now)
         if not self._started:
             self._started = True
-            self.endpoint.serve(self.membership.member.prefix)
-            if self._register:
-                effects += self.endpoint.register(self.membership.member.prefix, now)
+            self.endpoint.serve(self.member.prefix)
+            if self._register and self.member.route is not None:
+                effects += self.endpoint.register(self.member.route, now)
             effects += self.membership.start(now)
         return self._settle(effects, now)
 
@@ -40,13 +39,14 @@ class Participant:
         """The face is down."""
         return self._settle(self.endpoint.disconnected("it was closed"), now) if face == self.endpoint.face else []
 
-    def produce(self, stream: Name, now: int) -> list[Effect]:
-        """Make a stream ours."""
-        return self._settle(self.membership.produce(stream, now), now)
+    @property
+    def member(self) -> Whom:
+        """The member, for commands; what they return goes through `act`."""
+        return self.membership.member
 
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:
-        """Tell the group that a stream of ours has come to `high`."""
-        return self._settle(self.membership.announce(stream, high, now), now)
+    def act(self, effects: list[Effect], now: int) -> list[Effect]:
+        """Carry out what a command to the member returned."""
+        return self._settle(self.membership.act(effects, now), now)
 
     def latest(self) -> Mapping[Stream, int]:
         """The highest known number of every stream."""

@@ -136,19 +136,28 @@ class Unanswered:
 Event: TypeAlias = Asked | Answered | Collected | Unanswered | Saved
 
 
-class Member(Protocol):
-    """A member of a group, whatever protocol the group speaks."""
+class Listener(Protocol):
+    """Somebody who learns what is new in a group, whatever protocol the group speaks."""
 
     @property
     def group(self) -> Name: ...
     @property
-    def prefix(self) -> Name: ...  # Interests under it are the member's: serve and register it
+    def prefix(self) -> Name: ...  # Interests under it are for `receive`
+    @property
+    def route(self) -> Name | None: ...  # what to register, so that they come; None: none come unasked
+    @property
+    def multicast(self) -> Name | None: ...  # what has to be sent to all members; None: any one will do
     def evidence(self, interest: Interest) -> Interest | Data | None: ...  # None: nothing to verify
     def latest(self) -> Mapping[Stream, int]: ...
 
     def start(self, now: int) -> list[Effect]: ...
-    def produce(self, stream: Name, now: int) -> list[Effect]: ...
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]: ...
     def receive(self, event: Event, now: int) -> list[Effect]: ...
     def tick(self, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
+
+
+class Member(Listener, Protocol):
+    """A listener that has streams of its own to announce."""
+
+    def produce(self, stream: Name, now: int) -> list[Effect]: ...
+    def announce(self, stream: Name, high: int, now: int) -> list[Effect]: ...

@@ -1,0 +1,109 @@
+"""Groups for people: `async with face.join("/group") as group`, and `face.follow` for partial sync.
+
+number = await group.produce("/me")      the number to go on with, after a restart too
+await group.announce("/me", number)      returns once it is on the disk and the group is being told
+async for learned in group: ...          what others have announced; news of a stream not yet taken are joined
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
+
+from roost.errors import InvalidInput
+from roost.host.group import Group, Way
+from roost.host.paths import home
+from roost.machine import Effect
+from roost.naming import Name, NameLike, as_name
+from roost.sync.port import Announced, Member, Ready
+from roost.sync.psync_consumer import PSyncConsumer
+
+_READABLE: Final = 80  # characters of a group's name in the name of its file
+
+
+class Joined(Group[Member]):
+    """A group we are a member of."""
+
+    def __init__(self, way: Way, make: Callable[[bytes], Member], path: Path | None) -> None:
+        super().__init__(way, make, path)
+        self._numbers: Final[dict[Name, int]] = {}  # with which our streams go on; bound: the ledger's
+        self._announced: Final[dict[Name, int]] = {}  # as the numbers
+
+    async def produce(self, stream: NameLike) -> int:
+        """Make a stream ours; returns the number to go on with. The same stream must not be produced elsewhere."""
+        name = as_name(stream)
+        if name not in self._numbers:
+            self.act(lambda now: self.member.produce(name, now))
+        await self.until(lambda: name in self._numbers)
+        return self._numbers[name]
+
+    async def announce(self, stream: NameLike, high: int) -> None:
+        """Tell the group that a stream of ours has come to `high`; store what it stands for before, serve it after.
+
+        A number that was announced before is no news and returns at once. Raises `InvalidInput` if it turns out that
+        the group knows the number already, from a time that our disk has forgotten: `produce` says how to go on.
+        """
+        name = as_name(stream)
+        if name not in self._numbers:
+            raise InvalidInput(f"{name} is not ours: call `produce` first, which says with which number to go on")
+        if self._numbers[name] > high:
+            return
+        self.act(lambda now: self.member.announce(name, high, now))
+        await self.until(lambda: self._numbers[name] > high)
+        if self._announced.get(name, 0) < high:
+            raise InvalidInput(f"the group knows {name} up to {self._numbers[name] - 1} already: go on from there")
+
+    def note(self, effect: Effect) -> bool:
+        """Take in what the member tells."""
+        if isinstance(effect, Ready):
+            self._numbers[effect.stream.name] = effect.number
+        elif isinstance(effect, Announced):
+            self._announced[effect.stream.name] = effect.high
+            self._numbers[effect.stream.name] = effect.high + 1
+        else:
+            return super().note(effect)
+        return True
+
+
+class Followed(Group[PSyncConsumer]):
+    """A producer's streams, of which we follow some."""
+
+
+Reached = TypeVar("Reached", bound=Group[Any])
+
+
+class Joining(Generic[Reached]):
+    """What `join` and `follow` return: `async with` it, or `await` it and `close` the group later."""
+
+    def __init__(self, reach: Callable[[], Reached]) -> None:
+        self._reach: Final = reach
+        self._group: Reached | None = None
+
+    async def open(self) -> Reached:
+        """Join; returns when the forwarder sends us the group's Interests."""
+        group = self._reach()
+        await group.open()
+        return group
+
+    def __await__(self) -> Generator[None, None, Reached]:
+        return self.open().__await__()
+
+    async def __aenter__(self) -> Reached:
+        self._group = await self.open()
+        return self._group
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._group is not None:
+            self._group.close()
+
+
+def group_file(folder: Path | None, group: Name, kind: str) -> Path:
+    """Where what we must not forget of a group is kept; the digest tells groups apart whose names look alike."""
+    readable = "".join([letter if letter.isalnum() else "-" for letter in str(group)[1:]])[:_READABLE]
+    digest = sha256(group.value).hexdigest()[:8]
+    return (home() / "sync" if folder is None else folder) / f"{readable}-{digest}.{kind}"

@@ -1,0 +1,286 @@
+"""PSync full sync: every member tells what it has, and answers whoever has less [PSync 0.5, §5 of our sheet].
+
+A member always has one Interest out that carries its IBLT and its count n of updates so far. Whoever receives it
+compares (D = own − received) and does one of these:
+
+    1  a fresh reply to the very same question is kept      send it again
+    2  D cannot be decoded, received n > ours               we are behind: wait, look again; after the second time ask
+       D cannot be decoded, n is the same, only they have   they will get and give it: nothing
+       D cannot be decoded otherwise                        reply with the entire state
+    3  D is empty                                           keep it until its lifetime ends: the next news answer it
+    4  only they have something                             we are behind: wait, look again, give up the second time
+    5  we have something                                    reply with it, but for streams of which they have the next
+
+Where the C++ library does harm we differ, and only there: a reply on its way (`Collect`) is not given up for the timer;
+an Interest sent less than 100 ms ago is left in place instead of being withdrawn; a reply that cannot be read is waited
+out like one without news, because the network would give it again; news of our own end that wait at once.
+
+Interests have no signature and come without a sender. One of ours that comes back to us looks like that of a member who
+has what we have: it is kept (3), and costs at most one reply that nobody wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from roost.errors import BadPacket
+from roost.machine import MS, Effect, Randomness, Rejected, earliest
+from roost.machine.disk import Saved
+from roost.naming import Name
+from roost.sync.compression import compress, decompress
+from roost.sync.dataset import MAX_NUMBER, Dataset
+from roost.sync.entire_state import EntireState
+from roost.sync.iblt import CELL_BYTES, Difference
+from roost.sync.ledger import Ledger
+from roost.sync.own_streams import OwnStreams
+from roost.sync.port import Asked, Collect, Event, Learned, Reply, Stream
+from roost.sync.presets import FullPreset
+from roost.sync.psync_names import full_question, parse_full
+from roost.sync.request import COLLECT_MS, Missed, Received, Request
+from roost.sync.sizing import Sizing
+from roost.sync.state_replies import StateReplies, compressed_at_most
+from roost.sync.sync_interests import PendingInterests, SyncInterest, open_iblt
+from roost.sync.sync_state import decode_state
+from roost.sync.waiting_list import WaitingList
+from roost.wire import Data, Interest, Signer
+
+_SAMPLE_BYTES: Final = 64
+
+
+class PSyncFull:
+    """A member of a full-sync group; `group` is what PSync calls the sync prefix."""
+
+    def __init__(self, group: Name, preset: FullPreset, signer: Signer, randomness: Randomness, ledger: Ledger) -> None:
+        self.group: Final = group
+        self.prefix: Final = group
+        self.route: Final = group
+        self.multicast: Final = group
+        self.preset: Final = preset
+        self.dataset: Final = Dataset(preset.max_streams)
+        largest = bytes(compressed_at_most(CELL_BYTES * preset.max_cells, preset.iblt_compression))
+        self.replies: Final = StateReplies(signer, randomness, preset, full_question(group, largest, MAX_NUMBER))
+        self.sizing: Final = Sizing(preset.ladder, preset.expected)
+        self.pending: Final = PendingInterests(preset.max_pending)
+        self.waiting: Final = WaitingList(preset.max_waiting)
+        self.segments_gone = 0  # asked for, but not kept any more
+        self._own: Final = OwnStreams(ledger, self.dataset, preset.sync_lifetime_ms)
+        self.entire: Final = EntireState(self.dataset, self.replies)
+        self._randomness: Final = randomness
+        self._request: Final = Request()
+        self._sent_at = 0
+        self._resend_at: int | None = None
+        self._quiet = False  # the network would give the same reply again; ends with `_resend_at`
+        self._look_again_at: int | None = None
+
+    def evidence(self, interest: Interest) -> Interest | Data | None:  # noqa: ARG002  the port's shape
+        """Sync Interests of PSync are not signed."""
+        return None
+
+    def latest(self) -> Mapping[Stream, int]:
+        """The highest known number of every stream."""
+        return {Stream(name): number for name, number in self.dataset.items()}
+
+    # -- commands
+
+    def produce(self, stream: Name, now: int) -> list[Effect]:  # noqa: ARG002  the port's shape
+        """Make a stream ours."""
+        return self._own.produce(stream)
+
+    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:
+        """Tell the group that a stream of ours has come to `high`, once that is on the disk."""
+        return self._own.announce(stream, high, now)
+
+    # -- the machine's verbs
+
+    def start(self, now: int) -> list[Effect]:
+        """Join the group, or join it again."""
+        self._quiet = False
+        return self._own.start(now) + self._ask(now)
+
+    def receive(self, event: Event, now: int) -> list[Effect]:
+        """Take in an Interest, an answer, or that something is on the disk."""
+        if isinstance(event, Asked):
+            return self._asked(event, now)
+        if isinstance(event, Saved):
+            news, effects = self._own.saved(event)
+            return effects + self._tell(news, now) if news else effects
+        outcome = self._request.receive(event, now)
+        if outcome is None:
+            return []
+        if isinstance(outcome, Collect):
+            self._resend_at = now + COLLECT_MS * MS
+            return [outcome]
+        if isinstance(outcome, Received) and not outcome.nack:
+            return self._reply_came(outcome, now)
+        if isinstance(outcome, Missed) and not outcome.expired:  # the timer runs out before a lifetime does
+            self._resend_at = now + self._jitter()
+            return [Rejected(str(self.group), outcome.reason, outcome.bad[:_SAMPLE_BYTES])] if outcome.bad else []
+        return []
+
+    def tick(self, now: int) -> list[Effect]:
+        """Ask again, and look again at those who know more."""
+        effects = self._own.tick(now)
+        if self._resend_at is not None and now >= self._resend_at:
+            self._quiet = False
+            effects += self._ask(now)
+        if self._look_again_at is not None and now >= self._look_again_at:
+            self._look_again_at = None
+            effects += self._look_again(now)
+        return effects
+
+    def deadline(self) -> int | None:
+        """When the next of these is due."""
+        return earliest(self._resend_at, self._look_again_at, self._own.deadline())
+
+    # -- asking
+
+    def _ask(self, now: int) -> list[Effect]:
+        """Send our Interest, unless the same has just been sent or would bring what we have just got."""
+        collecting = self._request.collecting and self._resend_at is not None and now < self._resend_at
+        if self._quiet or collecting:
+            return []
+        iblt = self.dataset.iblt(self.sizing.expected).encode()
+        question = full_question(self.prefix, compress(iblt, self.preset.iblt_compression), self.dataset.total)
+        if question == self._request.open and now - self._sent_at < self.preset.suppression_ms * MS:
+            return []
+        self._sent_at = now
+        self._resend_at = now + self.preset.sync_lifetime_ms * MS // 2 + self._jitter()
+        self.sizing.sent()
+        return self._request.ask(question, self.preset.sync_lifetime_ms, now)
+
+    def _reply_came(self, reply: Received, now: int) -> list[Effect]:
+        self.pending.drop(reply.question)
+        preset = self.preset
+        effects: list[Effect] = []
+        try:
+            content = decompress(reply.content, preset.content_compression, preset.max_reply_bytes)
+            for stream, number in decode_state(content, preset.max_streams):
+                effects += self._learn(stream, number, now)
+        except BadPacket as error:
+            effects.append(Rejected(str(reply.name), str(error), reply.content[:_SAMPLE_BYTES]))
+            return effects + self._rest(now)
+        self._own.heard(now)
+        if not effects:
+            return self._rest(now)
+        self._resend_at = now + self._jitter()
+        self._quiet = False
+        return effects + self._look_again(now)
+
+    def _learn(self, stream: Name, number: int, now: int) -> list[Effect]:
+        if stream in self._own:
+            return self._own.adopt(stream, number, now)
+        known = max(0, self.dataset.get(stream))
+        if number <= known or not self.dataset.set(stream, number):
+            return []
+        return [Learned(Stream(stream), known + 1, number)]
+
+    def _rest(self, now: int) -> list[Effect]:
+        """Wait until caches have forgotten the reply that brought nothing new."""
+        self._quiet = True
+        self._resend_at = now + self.preset.reply_freshness_ms * MS + self._jitter()
+        return []
+
+    # -- answering
+
+    def _asked(self, event: Asked, now: int) -> list[Effect]:
+        name = event.interest.name
+        packet = self.replies.find(name, now)
+        if packet is not None:
+            return [Reply(packet, event.token)]
+        try:
+            question = parse_full(self.prefix, name)
+            if question is None:
+                self.segments_gone += 1
+                return []
+            self.replies.check_name(name)
+            interest = SyncInterest(event, open_iblt(question.iblt, self.preset), now, total=question.total)
+        except BadPacket as error:
+            return [Rejected(str(self.group), str(error), event.interest.wire[:_SAMPLE_BYTES])]
+        return self._compare(interest, now)
+
+    def _compare(self, interest: SyncInterest, now: int) -> list[Effect]:
+        difference = self._difference(interest)
+        if not difference.complete:
+            return self._undecodable(interest, difference, now)
+        if not difference.size:
+            self.waiting.drop(interest.name)
+            if now < interest.expires:
+                self.pending.add(interest, now)
+            return []
+        if not difference.positive:
+            return self._behind(interest, now)
+        theirs = set(difference.negative)
+        entries = [
+            entry
+            for entry in self.dataset.elements_of(difference.positive)
+            if self.dataset.next_key(entry[0]) not in theirs
+        ]
+        self.waiting.drop(interest.name)
+        if not entries:
+            return []
+        content = self.replies.content(interest.name, entries)
+        return self._reply(interest, content, self.preset.reply_freshness_ms, now)
+
+    def _undecodable(self, interest: SyncInterest, difference: Difference, now: int) -> list[Effect]:
+        ours = self.dataset.total
+        if interest.total > ours:
+            given_up = self.waiting.behind(interest)
+            return self._ask(now) if given_up else self._set_timer(now)
+        self.waiting.drop(interest.name)
+        if interest.total == ours and not difference.positive and difference.negative:
+            return []
+        content = self.entire.content(interest.name, now)
+        if not content:
+            return []
+        self.pending.drop(interest.name)
+        return self._reply(interest, content, self.preset.full_state_freshness_ms, now)
+
+    def _behind(self, interest: SyncInterest, now: int) -> list[Effect]:
+        self.waiting.behind(interest)
+        return self._set_timer(now)
+
+    def _set_timer(self, now: int) -> list[Effect]:
+        if self._look_again_at is None and len(self.waiting):
+            self._look_again_at = now + self._jitter()
+        return []
+
+    def _look_again(self, now: int) -> list[Effect]:
+        effects: list[Effect] = []
+        for interest in self.waiting.try_again():
+            effects += self._compare(interest, now)
+        return effects + self._set_timer(now)
+
+    def _tell(self, news: list[tuple[Name, int]], now: int) -> list[Effect]:
+        """Answer whoever has what we had with what is new."""
+        was_quiet = self._quiet
+        self._quiet = False
+        effects: list[Effect] = []
+        for interest in self.pending.alive(now):
+            self.pending.drop(interest.name)
+            entries = self.dataset.elements_of(self._difference(interest).positive)
+            known = set(entries)
+            entries += [entry for entry in news if entry not in known]
+            content = self.replies.content(interest.name, entries)
+            effects += self._reply(interest, content, self.preset.reply_freshness_ms, now)
+        return effects + self._ask(now) if was_quiet else effects
+
+    def _reply(self, interest: SyncInterest, content: bytes, freshness_ms: int, now: int) -> list[Effect]:
+        """Reply; our own Interest of that name would be satisfied by it, so it is withdrawn first and sent anew."""
+        if now >= interest.expires:
+            return []
+        withdrawn = self._request.forget() if self._request.open == interest.name else []
+        packet = self.replies.add(interest.name, interest.name, content, freshness_ms, now)
+        replied: list[Effect] = [*withdrawn, Reply(packet, interest.token)]
+        return replied + self._ask(now) if withdrawn else replied
+
+    def _difference(self, interest: SyncInterest) -> Difference:
+        difference = self.dataset.iblt_like(interest.iblt).difference(interest.iblt)
+        if difference.complete:
+            self.sizing.decoded(difference.size)
+        else:
+            self.sizing.undecodable(interest.iblt.cells)
+        return difference
+
+    def _jitter(self) -> int:
+        return self._randomness.randint(self.preset.resend_low_ms * MS, self.preset.resend_high_ms * MS)
