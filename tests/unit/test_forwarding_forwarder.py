@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from tests.fabric import START, Fabric
 
 from roost.forwarding.face import AD_HOC, FIRST_FACE, INTERNAL_FACE, MULTI_ACCESS, Arrived, FaceSpec, Send
 from roost.forwarding.forwarder import Forwarder
@@ -15,6 +14,7 @@ from roost.machine import MS, SECOND, Rejected
 from roost.naming import Name
 from roost.naming.component import Component
 from roost.naming.conventions import segment
+from roost.sim import START
 from roost.wire import Data, DigestSigner, Interest, LpPacket, decode_lp, encode_data, encode_interest
 from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE
 
@@ -425,18 +425,16 @@ def test_a_queue_that_stays_long_marks_ever_more_often() -> None:
 
 
 def test_large_data_is_cut_to_the_mtu_and_put_together_by_the_next_forwarder() -> None:
-    fabric = Fabric(2, 1)
-    face_a, _ = fabric.wire(0, 1, mtu=300)
-    consumer = fabric.app(0)
-    fabric.route(0, "/p", face_a)
-    producer = fabric.face(1, local=True)
-    fabric.route(1, "/p", producer)
-    fabric.ask(consumer, "/p/1")
-    fabric.run(5)
-    fabric.inject(1, producer, [data("/p/1", content=bytes(2000))])
-    fabric.run(50)
-    assert consumer.data == [N("/p/1")]
-    assert not fabric.rejected
+    one, other = Bench(), Bench()
+    consumer, up, down, producer = one.face(), one.face(mtu=300), other.face(mtu=300), other.face()
+    one.route("/p", up)
+    other.route("/p", producer)
+    other.give(down, *one.ask(consumer, "/p/1")[up])
+    cut = other.give(producer, data("/p/1", content=bytes(2000)))[down]
+    assert len(cut) > 1
+    assert all(len(packet) <= 300 for packet in cut)
+    assert one.give(up, *cut) == {consumer: [data("/p/1", content=bytes(2000))]}
+    assert not one.rejected + other.rejected
 
 
 def test_a_reliable_link_survives_updates_of_its_face() -> None:

@@ -7,7 +7,7 @@ async for learned in group: ...          what others have announced; news of a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from roost.machine import Effect
 from roost.naming import Name, NameLike, as_name
 from roost.sync.port import Announced, Member, Ready
 from roost.sync.psync_consumer import PSyncConsumer
+from roost.sync.subscriptions import NameRange
 
 _READABLE: Final = 80  # characters of a group's name in the name of its file
 
@@ -71,6 +72,18 @@ class Joined(Group[Member]):
 class Followed(Group[PSyncConsumer]):
     """A producer's streams, of which we follow some."""
 
+    def subscribe(self, wanted: NameLike | NameRange) -> None:
+        """Follow more; what there is of it already is learnt too."""
+        self.act(lambda now: self.member.subscribe(_wanted(wanted), now))
+
+    def unsubscribe(self, wanted: NameLike | NameRange) -> None:
+        """Follow it no longer."""
+        self.act(lambda now: self.member.unsubscribe(_wanted(wanted), now))
+
+    def available(self) -> Mapping[Name, int]:
+        """Every stream the producer has, and its number, as it said when we last asked for all."""
+        return self.member.available()
+
 
 Reached = TypeVar("Reached", bound=Group[Any])
 
@@ -100,6 +113,10 @@ class Joining(Generic[Reached]):
     ) -> None:
         if self._group is not None:
             self._group.close()
+
+
+def _wanted(wanted: NameLike | NameRange) -> Name | NameRange:
+    return wanted if isinstance(wanted, NameRange) else as_name(wanted)
 
 
 def group_file(folder: Path | None, group: Name, kind: str) -> Path:

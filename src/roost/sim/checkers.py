@@ -1,9 +1,8 @@
 """Promises, checked over the history and the stations of a world; what does not hold is a `Violation`.
 
 They are written for the effects of `roost.sync.port`: `Ready` and `Announced` by whoever has a stream, `Learned` by all
-others.
-`latest` is how a machine says what it knows, `machine.latest()` unless told otherwise; only stations that are up, and
-among `stations` if those are given, are asked. Order is per incarnation: a restarted member learns from its disk on.
+others. `latest` is how a machine says what it knows, `machine.latest()` unless told otherwise; only stations that are
+up, and among `stations` if those are given, are asked. Order is per incarnation: who restarts learns from the disk on.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ SEQ_NO_3: Final = 214
 
 MAX_NUMBER: Final = 0x1FFFFFFFFFFFFF  # 2⁵³ − 1
 _BOOT_BYTES: Final = 8
+_SHORT_BOOT: Final = bytes(4)  # boot times until 2106 take 4 bytes
 
 
 def key_of(stream: Stream, version: int) -> bytes:
@@ -72,9 +73,12 @@ class Heard:
 
 def entry_bytes(key: bytes, number: int, version: int) -> int:
     """How many bytes an entry takes, at most: as if it were the only one of its name."""
-    size = len(key) + (3 if number <= 0xFF else 4 if number <= 0xFFFF else 6 if number <= 0xFFFFFFFF else 10)
+    length = len(key)
+    size = length + (3 if number <= 0xFF else 4 if number <= 0xFFFF else 6 if number <= 0xFFFFFFFF else 10)
     if version == 3:
-        size += 4  # the heads of SeqNoEntry and BootstrapTime; the boot time itself is 8 bytes of the key
+        size += 4  # the heads of SeqNoEntry and BootstrapTime; the boot time itself is in the key
+        if key[length - _BOOT_BYTES : length - 4] == _SHORT_BOOT:
+            size -= 4
     return size + (4 if size < 240 else 8)
 
 
