@@ -17,6 +17,7 @@ from roost.sync.port import (
     Asked,
     Express,
     Learned,
+    Listener,
     Reply,
 )
 from roost.sync.presets import FullPreset
@@ -48,7 +49,7 @@ def one(effects: list[Effect], kind: type[Kind]) -> Kind:
     return found
 
 
-def settle(member: PSyncFull, effects: list[Effect], now: int) -> list[Effect]:
+def settle(member: Listener, effects: list[Effect], now: int) -> list[Effect]:
     """Be the disk: all that is to be saved is saved."""
     saves = only(effects, Save)
     while saves:

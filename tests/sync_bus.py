@@ -84,14 +84,14 @@ class Bus:
                 break
         self.now = end
 
-    def run_until_converged(self, limit_seconds: float) -> float:
+    def run_until_converged(self, limit_seconds: float, step_seconds: float = 0.1) -> float:
         """Let time pass until all know the same; returns how many seconds that took."""
         start = self.now
         while not self.converged():
             assert self.now - start < limit_seconds * SECOND, {
                 name: len(m.latest()) for name, m in self.members.items()
             }
-            self.run(0.1)
+            self.run(step_seconds)
         return (self.now - start) / SECOND
 
     def converged(self) -> bool:

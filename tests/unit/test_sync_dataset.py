@@ -109,12 +109,17 @@ def test_keys_lead_to_elements() -> None:
     assert dataset.elements_of([key(A, 2)]) == [(A, 2)]
 
 
-def test_the_next_key_is_that_of_the_next_publication() -> None:
-    dataset = dataset_of((A, 1), (B, 0), (ONE, MAX_NUMBER))
-    assert dataset.next_key(A) == key(A, 2)
-    assert dataset.next_key(B) == dataset.next_key(B) == key(B, 1)
-    assert dataset.next_key(C) == key(C, 1)
-    assert dataset.next_key(ONE) == -1
+def test_a_number_within_reach_is_found_among_keys() -> None:
+    dataset = dataset_of((A, 10), (B, 0), (ONE, MAX_NUMBER))
+    assert dataset.number_in(A, {key(A, 11)}, 1) == 11
+    assert dataset.number_in(A, {key(A, 9)}, 1) == 9
+    assert dataset.number_in(A, {key(A, 10), key(A, 12), key(A, 8), key(B, 11)}, 1) == 0
+    assert dataset.number_in(A, {key(A, 18)}, 8) == 18
+    assert dataset.number_in(A, {key(A, 1), key(A, 19)}, 8) == 0
+    assert dataset.number_in(A, {key(A, 1)}, 50) == 1
+    assert dataset.number_in(B, {key(B, 1)}, 1) == 1
+    assert dataset.number_in(C, {key(C, 1)}, 1) == 1, "a stream that is not known yet"
+    assert dataset.number_in(ONE, {key(A, 2)}, 5) == 0, "after the last number there is none"
 
 
 def test_what_changed_last_comes_last_or_first_among_the_recent() -> None:

@@ -148,6 +148,7 @@ def test_a_stream_is_in_doubt_until_it_is_saved_again_over_restarts() -> None:
         assert [ledger.doubtful(stream.name) for stream in (A, B, C)] == [False, True, True]
         assert (ledger.get(A.name), ledger.get(B.name)) == ((9, 1), (7, 5))
         assert ledger.newest_boot == 9
+        assert list(ledger.known()) == [(A, 1), (B, 5), (later, 1)]
     disk.keep(ledger, (B, 6))
     assert not disk.open().doubtful(B.name)
     assert disk.open().doubtful(C.name)

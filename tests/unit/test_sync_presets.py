@@ -23,7 +23,7 @@ from roost.sync.presets import (
 def test_the_defaults_are_those_of_the_cpp_library() -> None:
     full, partial = CPP_FULL, CPP_PARTIAL
     assert (full.expected, full.iblt_compression, full.content_compression, full.threshold) == (80, "zlib", "zlib", 40)
-    assert (full.full_state_freshness_ms, full.suppression_ms) == (10, 100)
+    assert (full.doubtful_freshness_ms, full.suppression_ms) == (10, 100)
     assert (partial.expected, partial.iblt_compression, partial.threshold) == (40, "none", 20)
     assert (partial.content_compression, partial.bloom_count, partial.bloom_p_milli) == ("none", 6, 1)
     for preset in (full, partial):

@@ -50,7 +50,7 @@ from roost.sync.port import (
     Unanswered,
 )
 from roost.sync.presets import FullPreset
-from roost.sync.psync_full import PSyncFull
+from roost.sync.psync_full import REACH, PSyncFull
 from roost.sync.psync_names import full_question, parse_full
 from roost.sync.request import COLLECT_MS
 from roost.sync.sync_interests import MAX_LIFETIME_MS
@@ -324,6 +324,24 @@ def test_rule_5_a_stream_of_which_they_have_the_next_number_is_left_out() -> Non
     reply = one(member.receive(asked(question([("/A", 2)])), NOW), Reply)
     assert content_of(reply) == [("/B", 1)]
     assert member.receive(asked(question([("/A", 2), ("/B", 2)])), NOW) == [], "nothing is left then"
+
+
+def test_rule_5_a_stream_of_which_they_have_a_later_number_is_left_out() -> None:
+    member = full()
+    publish(member, "/A", 1)
+    assert member.receive(asked(question([("/A", 1 + REACH)])), NOW) == []
+    reply = one(member.receive(asked(question([("/A", 2 + REACH)])), NOW), Reply)
+    assert Data.decode(reply.packet).freshness_ms == 10, "it cannot be told, so it must not live on in caches"
+
+
+def test_rule_5_a_reply_with_news_is_fresh_for_its_time_even_if_the_other_has_more() -> None:
+    member = full()
+    publish(member, "/A", 2)
+    reply = one(member.receive(asked(question([("/A", 1), ("/B", 1)])), NOW), Reply)
+    assert Data.decode(reply.packet).freshness_ms == 1000
+    publish(member, "/C", 1)
+    reply = one(member.receive(asked(question([("/A", 2), ("/B", 1)])), NOW), Reply)
+    assert (content_of(reply), Data.decode(reply.packet).freshness_ms) == ([("/C", 1)], 10)
 
 
 # -- publishing

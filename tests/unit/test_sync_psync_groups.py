@@ -197,6 +197,8 @@ class OnePass:
 
     group = GROUP
     prefix = GROUP
+    route = GROUP
+    multicast = GROUP
 
     def __init__(self, preset: FullPreset, seed: int) -> None:
         self.failures = 0
@@ -259,7 +261,9 @@ class OnePass:
             self.failures += 1
             entries = [entry for entry in self._data.items() if entry[1]]
         else:
-            entries = [e for e in self._data.elements_of(positive) if self._data.next_key(e[0]) not in negative]
+            entries = [
+                e for e in self._data.elements_of(positive) if self._data.number_in(e[0], set(negative), 1) <= e[1]
+            ]
         if not entries:
             self._pending[name] = now + SECOND
             return []

@@ -72,11 +72,11 @@ async def _sync(options: argparse.Namespace) -> None:
         ):
             note(f"joined {group} by {options.protocol} over {face.where}; stop with Ctrl-C")
             if options.produce:
-                number = await joined.produce(options.produce)
+                first = await joined.produce(options.produce)
                 if options.announce:
-                    high = number + options.announce - 1
+                    high = first + options.announce - 1
                     await joined.announce(options.produce, high)
-                    print(f"announced {options.produce} {number} to {high}", flush=True)
+                    print(f"announced {options.produce} {first} to {high}", flush=True)
             async for learned in joined:
                 print(f"learned {learned.stream} {learned.low} to {learned.high}", flush=True)
     except (TimeoutError, asyncio.CancelledError):

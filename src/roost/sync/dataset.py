@@ -90,10 +90,16 @@ class Dataset:
 
     # -- keys
 
-    def next_key(self, stream: Name) -> int:
-        """The key that a stream's element will have after its next publication; -1 if there cannot be one."""
-        number = max(0, self.get(stream)) + 1
-        return _NO_KEY if number > MAX_NUMBER else element_key(element_value(stream, number))
+    def number_in(self, stream: Name, keys: set[int], reach: int) -> int:
+        """The number that a stream has among other elements' keys, if it is within reach of ours; 0 if it is not."""
+        ours = max(0, self.get(stream))
+        for number in (
+            *range(ours + 1, min(ours + reach, MAX_NUMBER) + 1),
+            *range(ours - 1, max(ours - reach, 1) - 1, -1),
+        ):
+            if element_key(element_value(stream, number)) in keys:
+                return number
+        return 0
 
     def elements_of(self, keys: list[int]) -> list[tuple[Name, int]]:
         """All elements with these keys, in the order of the keys; unknown keys are passed over."""

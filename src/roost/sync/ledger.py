@@ -65,7 +65,7 @@ class Ledger:
         return self.damaged and name not in self._on_disk
 
     def known(self) -> Iterator[tuple[Stream, int]]:
-        """All streams and numbers that can be read, doubtful ones first."""
+        """All that can be read, doubtful numbers first: a stream that was saved again since then comes twice."""
         for name, (boot, number) in [*self._doubtful.items(), *self._on_disk.items()]:
             yield Stream(name, boot), number
 
@@ -91,8 +91,6 @@ class Ledger:
         through = [(Stream(name, boot), number) for name, (boot, number) in self._under_way.items()]
         self._new -= sum(name not in self._on_disk for name in self._under_way)
         self._on_disk.update(self._under_way)
-        for name in self._under_way:
-            self._doubtful.pop(name, None)
         self._under_way = {}
         return through, self._save() if self._wanted else []
 
@@ -101,7 +99,7 @@ class Ledger:
         self._wanted.clear()
         self._ticket += 1
         self.saves += 1
-        self._counts += sum(_size_of(name) for name in self._under_way if self.get(name) is None)
+        self._counts += sum(_size_of(name) for name in self._under_way if name not in self._on_disk)
         outdated = self._size > COMPACT_BYTES and self._size > _COMPACT_RATIO * self._counts
         replace = self._replace or outdated
         data = self._everything() if replace else _records(self._under_way)
@@ -111,11 +109,8 @@ class Ledger:
 
     def _everything(self) -> bytes:
         """The whole file as it will be, without what is outdated."""
-        certain = _records(self._on_disk | self._under_way)
-        if not self.damaged:
-            return certain
-        doubtful = {name: entry for name, entry in self._doubtful.items() if name not in self._under_way}
-        return _records(doubtful) + _record(b"", 0, 0) + certain
+        doubt = _records(self._doubtful) + _record(b"", 0, 0) if self.damaged else b""
+        return doubt + _records(self._on_disk | self._under_way)
 
     def _restore(self, saved: bytes) -> None:
         position = 0

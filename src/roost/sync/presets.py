@@ -95,7 +95,7 @@ class FullPreset(_Preset):
     content_compression: str = ZLIB
     threshold: int = 40
     max_expected: int = 320
-    full_state_freshness_ms: int = 10
+    doubtful_freshness_ms: int = 10  # of an entire state, and of what the other may well have
     suppression_ms: int = 100  # an Interest that was just sent is not sent again
     max_waiting: int = 1000  # Interests from members that know more, to be looked at again
 

@@ -13,7 +13,10 @@ compares (D = own − received) and does one of these:
 
 Where the C++ library does harm we differ, and only there: a reply on its way (`Collect`) is not given up for the timer;
 an Interest sent less than 100 ms ago is left in place instead of being withdrawn; a reply that cannot be read is waited
-out like one without news, because the network would give it again; news of our own end that wait at once.
+out like one without news, because the network would give it again; news of our own end that wait at once. Above all, a
+reply that brings an asker nothing new may live for ever: every cache that gets it from another counts its freshness
+anew, and members that ask the same hand it round, in front of those who have news. So (5) looks REACH numbers ahead for
+what the asker has, not one; and where it cannot tell whether a reply has any news it makes it fresh for 10 ms only.
 
 Interests have no signature and come without a sender. One of ours that comes back to us looks like that of a member who
 has what we have: it is kept (3), and costs at most one reply that nobody wants.
@@ -45,6 +48,7 @@ from roost.sync.sync_state import decode_state
 from roost.sync.waiting_list import WaitingList
 from roost.wire import Data, Interest, Signer
 
+REACH: Final = 32  # numbers by which an asker's stream may be apart from ours, and we notice
 _SAMPLE_BYTES: Final = 64
 
 
@@ -210,17 +214,30 @@ class PSyncFull:
             return []
         if not difference.positive:
             return self._behind(interest, now)
-        theirs = set(difference.negative)
-        entries = [
-            entry
-            for entry in self.dataset.elements_of(difference.positive)
-            if self.dataset.next_key(entry[0]) not in theirs
-        ]
         self.waiting.drop(interest.name)
+        entries, doubtful = self._lacked(difference)
         if not entries:
             return []
         content = self.replies.content(interest.name, entries)
-        return self._reply(interest, content, self.preset.reply_freshness_ms, now)
+        freshness_ms = self.preset.doubtful_freshness_ms if doubtful else self.preset.reply_freshness_ms
+        return self._reply(interest, content, freshness_ms, now)
+
+    def _lacked(self, difference: Difference) -> tuple[list[tuple[Name, int]], bool]:
+        """What of ours an asker lacks, and whether it is in doubt that any of it is news."""
+        theirs = set(difference.negative)
+        entries = self.dataset.elements_of(difference.positive)
+        if not theirs:
+            return entries, False
+        lacked: list[tuple[Name, int]] = []
+        explained = 0  # of theirs, by streams that we know too
+        news = False
+        for stream, number in entries:
+            found = self.dataset.number_in(stream, theirs, REACH)
+            explained += found > 0
+            news |= 0 < found < number
+            if found < number:
+                lacked.append((stream, number))
+        return lacked, not news and explained < len(theirs)
 
     def _undecodable(self, interest: SyncInterest, difference: Difference, now: int) -> list[Effect]:
         ours = self.dataset.total
@@ -234,7 +251,7 @@ class PSyncFull:
         if not content:
             return []
         self.pending.drop(interest.name)
-        return self._reply(interest, content, self.preset.full_state_freshness_ms, now)
+        return self._reply(interest, content, self.preset.doubtful_freshness_ms, now)
 
     def _behind(self, interest: SyncInterest, now: int) -> list[Effect]:
         self.waiting.behind(interest)

@@ -23,15 +23,15 @@ everybody at once.
 - An R equal to L, our own that came back for instance, brings nothing and is not outdated.
 - However many outdated vectors it hears, a member sends at most one Interest per suppression timeout.
 
-Our extension for vectors that do not fit one Interest (`roost.sync.svs_window`), with `large_vectors`:
+Vectors that do not fit one Interest are our extension (`roost.sync.svs_window`):
 
-- A member in Suppression that sent, or heard, a window and still knows of something lacking stays there with a new
+- A member in Suppression that spoke, or heard somebody, and still knows of something lacking stays there with a new
   timer, and goes on with it. Each of its Interests tells at least one more stream of that, so it ends.
 - A member to whom a quarter of what it heard with a window was new is far behind. Its timer is then short, and its
   windows are where it may lack something, until it has caught up (`roost.sync.svs_catchup`).
-- Without `large_vectors` the most recent entries that fit are sent. Once ours do not fit, a vector larger than half of
-  that is taken for one that was cut as well, and nothing is concluded from what is missing in it: or there would be no
-  end of answers.
+- Without `large_vectors` there are no windows, and a vector is cut to its most recent entries. Once ours has to be cut,
+  one of more than half its size may have been cut, too: nothing is concluded from what is missing in it, or there would
+  be no end of answers.
 
 Our own numbers are `roost.sync.svs_own`'s, what is sent `roost.sync.svs_teller`'s. Nothing is verified here: `evidence`
 says what has to be.
@@ -188,7 +188,7 @@ class Svs:
             self._follow(heard, found)
         listed_only = self._may_be_cut(heard)
         if self._suppressed:
-            if vector.strike(self._lacking, heard) and heard.windowed and self._lacking:
+            if vector.strike(self._lacking, heard) and self._lacking and not self.teller.fits(vector):
                 self._timer = now + self.settings.draw_suppression(self._randomness)
             return effects
         lag = vector.lag(heard, found, now - self.settings.suppression_ns, listed_only=listed_only)
@@ -215,7 +215,7 @@ class Svs:
     def _may_be_cut(self, heard: Heard) -> bool:
         if self.settings.large_vectors or heard.windowed:
             return False
-        return self._vector.size_bytes > self.teller.room and 2 * heard.size_bytes > self.teller.room
+        return 2 * heard.size_bytes > self.teller.room and not self.teller.fits(self._vector)
 
     def _refuse(self, count: int) -> list[Effect]:
         first = not self.refused
@@ -238,7 +238,7 @@ class Svs:
         effects = self.teller.tell(self._vector, self._own.recent, self._lacking)
         if self._catch_up is not None:
             self._catch_up.asked(*self.teller.window)
-        if self._lacking and self.settings.large_vectors:
+        if self._lacking:
             self._timer = now + self.settings.draw_suppression(self._randomness)
         else:
             self._be_steady(now)
@@ -246,7 +246,6 @@ class Svs:
 
     def _be_steady(self, now: int) -> None:
         self._suppressed = False
-        self._lacking.clear()
         if self._catch_up is not None and self._catch_up.over:
             self._catch_up = None
         if self._catch_up is not None or self._own.unsettled:

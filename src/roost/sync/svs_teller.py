@@ -44,20 +44,20 @@ class Teller:
         self._wire = b""  # the last Interest
         self._name = b""
         self._revision = -1  # of the vector, in it
-        self._whole = False
+
+    def fits(self, vector: StateVector) -> bool:
+        """Whether one Interest can tell all of it."""
+        return vector.size_bytes <= self.room
 
     def tell(self, vector: StateVector, own: dict[bytes, None], lacking: dict[bytes, None]) -> list[Effect]:
         """Say what we know, and take out of `lacking` what that tells."""
         self.sent += 1
-        whole = vector.size_bytes <= self.room
-        if whole:
+        if self.fits(vector):
             lacking.clear()
-            if not self._whole or self._revision != vector.revision:
+            if self._revision != vector.revision:
                 self._make(vector, vector.encode(vector.order))
-            self._whole = True
             self.window = (b"", None)
             return [Express(0, self._wire)]
-        self._whole = False
         if self._windows:
             selection = select(vector, reversed(own), lacking, self._after, self.room)
             self.window = (selection.after, selection.upto)

@@ -187,13 +187,17 @@ def bound(protocol: Protocol, members: int, loss: float, hops: int) -> int:
     """How long after healing all agree, but for one run in a thousand million [svs.md §4, psync.md §3, §5].
 
     In every round news cross each hop if one packet and its answer get through; the rounds that `hops` such successes
-    take are the smallest number for which fewer successes are unlikely enough, for each of the pairs of members.
+    take are the smallest number for which fewer successes are unlikely enough, for each of the pairs of members. A
+    vector tells all that its sender knows to all who hear it; a reply of PSync answers one asker, so that news of
+    everybody reach everybody in doublings, as many more as the members have.
     """
     if isinstance(protocol, SvsSettings):
         round_ms = protocol.periodic_ms * (1 + protocol.jitter) + protocol.suppression_ms
+        successes = hops
     else:
         round_ms = _PSYNC_ROUND_MS
-    return int((rounds(hops, (1 - loss) ** 2, CHANCE / members**2) + 1) * round_ms * MS)
+        successes = hops + (members - 1).bit_length()
+    return int((rounds(successes, (1 - loss) ** 2, CHANCE / members**2) + 1) * round_ms * MS)
 
 
 def rounds(successes: int, share: float, chance: float) -> int:
