@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from zlib import DEFLATED, compressobj
 
 import pytest
 from tests.psync_world import (
@@ -160,6 +161,17 @@ def test_compressed_tables_that_cannot_be_read_are_rejected() -> None:
         one(member.receive(asked(full_question(GROUP, raw, 0)), NOW), Rejected)
 
 
+def test_a_table_that_was_blown_up_so_that_no_reply_fits_beside_it_is_rejected() -> None:
+    nothing = bytes.fromhex("000000ffff")  # a stored block without any bytes
+    plain = compress(EMPTY_SIX, ZLIB)
+    deflate = compressobj(9, DEFLATED, -15)
+    raw = plain[:2] + nothing * 1600 + deflate.compress(EMPTY_SIX) + deflate.flush() + plain[-4:]
+    assert decompress(raw, ZLIB, 108) == EMPTY_SIX
+    member = full(SIX_ZLIB)
+    rejected = one(member.receive(asked(full_question(GROUP, raw, 0)), NOW), Rejected)
+    assert "room for a reply" in rejected.reason
+
+
 # -- rule 2: the difference cannot be decoded
 
 MANY = [(f"/many/{number}", 1) for number in range(40)]
@@ -305,6 +317,14 @@ def test_rule_4_an_interest_that_has_expired_meanwhile_is_not_kept() -> None:
     assert len(member.pending) == 0
 
 
+def test_rule_4_nor_is_it_answered() -> None:
+    member = full()
+    express = one(member.start(NOW), Express)
+    member.receive(asked(question([("/A", 1)]), lifetime_ms=10), NOW)
+    data = reply_to(name_of(express), [("/A", 1), ("/B", 1)])
+    assert not only(member.receive(Answered(express.ticket, data), NOW + 10 * MS), Reply)
+
+
 # -- rule 5: we have something
 
 
@@ -432,8 +452,9 @@ def test_a_number_that_is_no_news_or_on_its_way_costs_nothing() -> None:
     publish(member, "/A", 5)
     assert member.announce(name, 5, NOW) == []
     assert member.announce(name, 4, NOW) == []
-    assert only(member.announce(name, 6, NOW), Save)
+    effects = member.announce(name, 6, NOW)
     assert member.announce(name, 6, NOW) == []
+    assert len(only(settle(member, effects, NOW), Save)) == 1
 
 
 def test_only_what_is_ours_and_can_be_numbered_is_announced() -> None:

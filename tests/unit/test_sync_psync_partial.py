@@ -14,7 +14,7 @@ from roost.errors import BadConfig, BadName
 from roost.machine import MS, SECOND, Effect, Note, Rejected
 from roost.machine.disk import Save, Saved
 from roost.naming import Component, Name
-from roost.naming.component import SEGMENT, VERSION
+from roost.naming.component import GENERIC, SEGMENT, VERSION
 from roost.naming.conventions import keyword, segment, version
 from roost.sync.compression import ZLIB
 from roost.sync.consumer_state import ConsumerState, decode_consumer, encode_consumer
@@ -226,7 +226,7 @@ def test_ranges_are_understood() -> None:
         ["sync", keyword("ranges"), Component(b"\x01"), sketch([])],
         ["sync", keyword("other"), Component(b""), sketch([])],
         ["sync", keyword("ranges"), Component(b""), keyword("x")],
-        ["sync", Component(b"\x06"), Component(b"\x01"), Component(bytes(8000)), sketch([])],
+        ["sync", Component.numbered(4400, GENERIC), Component(b"\x01"), Component(bytes(7920)), sketch([])],
     ],
 )
 def test_questions_that_cannot_be_are_rejected(tail: list[str | Component]) -> None:
@@ -302,6 +302,19 @@ def test_a_producer_alone_with_a_damaged_ledger_goes_on_after_a_while() -> None:
     assert member.receive(Answered(express.ticket, late), now) == []
 
 
+def test_others_who_do_not_know_its_streams_shorten_the_wait_of_a_producer() -> None:
+    member = damaged()
+    express = one(member.start(NOW), Express)
+    member.receive(Answered(express.ticket, reply_data(name_of(express) / sketch([]), [])), NOW)
+    effects: list[Effect] = []
+    due: int | None = NOW
+    while not only(effects, Ready):
+        due = member.deadline()
+        assert due is not None
+        effects = member.tick(due)
+    assert due == NOW + 2 * SECOND
+
+
 @pytest.mark.parametrize("tail", [b"\x80", b""])
 def test_a_producer_that_gets_nonsense_back_asks_again(tail: bytes) -> None:
     member = damaged()
@@ -333,6 +346,8 @@ def test_an_adaptive_producer_grows_and_takes_tables_of_any_rung() -> None:
     larger = sync_question(GROUP, wanted.components(member.preset), sketch([], 80))
     reply = Data.decode(one(member.receive(asked(larger), NOW), Reply).packet)
     assert state_in(reply) == [], "40 differ, and that is the threshold at this size"
+    nearer = sync_question(GROUP, wanted.components(member.preset), sketch(MANY[:20], 80))
+    assert member.receive(asked(nearer), NOW) == [], "20 are not"
     other = sync_question(GROUP, wanted.components(member.preset), sketch([], 30))
     one(member.receive(asked(other), NOW), Rejected)
 
@@ -436,6 +451,18 @@ def test_after_a_long_silence_it_says_hello() -> None:
         assert name_of(express) != hello_question(GROUP)
     express = one(member.receive(Unanswered(express.ticket, "expired"), now + SECOND), Express)
     assert name_of(express) == hello_question(GROUP)
+
+
+def test_a_reply_ends_the_silence() -> None:
+    member = consumer()
+    effects = greeted(member, [("/A", 1)])
+    now = NOW
+    for _ in range(2):
+        for _ in range(SILENT_LIFETIMES - 1):
+            now += SECOND
+            effects = member.receive(Unanswered(one(effects, Express).ticket, "expired"), now)
+            assert name_of(one(effects, Express)) != hello_question(GROUP)
+        effects = answer(member, effects, [("/A", now)], now=now)
 
 
 def test_errors_are_followed_by_a_pause() -> None:
@@ -673,6 +700,14 @@ def test_saves_follow_each_other_and_the_last_one_has_everything() -> None:
     assert state.numbers == {Name.parse("/A"): 3}
     assert state.iblt == sketch([("/A", 3)])
     assert member.receive(Saved("place", save.ticket), NOW) == []
+
+
+def test_a_new_iblt_alone_is_saved() -> None:
+    member = consumer()
+    effects = answer(member, greeted(member, [("/A", 1)]), [], [("/A", 1), ("/C", 1)])
+    state = decode_consumer(one(effects, Save).data, 10)
+    assert state is not None
+    assert state.iblt == sketch([("/A", 1), ("/C", 1)])
 
 
 def test_a_reply_that_changes_nothing_is_not_saved() -> None:

@@ -10,6 +10,7 @@ passes as soon as one of the two streams goes on.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import islice
 from typing import Final
 
@@ -90,13 +91,12 @@ class Dataset:
 
     # -- keys
 
-    def number_in(self, stream: Name, keys: set[int], reach: int) -> int:
+    def number_in(self, stream: Name, keys: Container[int], reach: int) -> int:
         """The number that a stream has among other elements' keys, if it is within reach of ours; 0 if it is not."""
         ours = max(0, self.get(stream))
-        for number in (
-            *range(ours + 1, min(ours + reach, MAX_NUMBER) + 1),
-            *range(ours - 1, max(ours - reach, 1) - 1, -1),
-        ):
+        ahead: list[int] = list(range(ours + 1, min(ours + reach, MAX_NUMBER) + 1))
+        behind: list[int] = list(range(ours - 1, max(ours - reach, 1) - 1, -1))
+        for number in ahead + behind:
             if element_key(element_value(stream, number)) in keys:
                 return number
         return 0

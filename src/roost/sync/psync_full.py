@@ -168,7 +168,6 @@ class PSyncFull:
         if not effects:
             return self._rest(now)
         self._resend_at = now + self._jitter()
-        self._quiet = False
         return effects + self._look_again(now)
 
     def _learn(self, stream: Name, number: int, now: int) -> list[Effect]:
