@@ -2,14 +2,15 @@
 
 world.add("s1", on_bus(GROUP, SVS3))           the member has one face, and hears all that is sent there
 world.add("s1", behind_node(GROUP, SVS3))      a whole node: its forwarder sends the group's Interests everywhere
+world.add("c1", following(GROUP, NameList))    a consumer of partial sync, behind a node too
 
 Signatures are digests and everything is believed: what is tested is the protocol, not the trust.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, Generic
 
 from roost.forwarding.endpoint import Endpoint
 from roost.forwarding.face import Arrived, FaceSpec
@@ -18,12 +19,15 @@ from roost.machine import Effect
 from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.node import Node, NodeSettings
-from roost.pubsub.membership import Membership
+from roost.pubsub.membership import Membership, Whom
 from roost.pubsub.participant import Participant
 from roost.sim.station import Boot, Build
 from roost.sync.choice import Protocol, make_member
 from roost.sync.ledger import Ledger
 from roost.sync.port import Member, Stream
+from roost.sync.presets import CPP_PARTIAL, PartialPreset
+from roost.sync.psync_consumer import PSyncConsumer
+from roost.sync.subscriptions import Subscriptions
 from roost.trust.acceptance import ACCEPT_ANY
 from roost.wire import DigestSigner
 
@@ -48,16 +52,27 @@ def behind_node(group: Name, protocol: Protocol) -> Build:
     return lambda boot: NodeMember(boot, participant(boot, group, protocol))
 
 
-class NodeMember:
-    """A node with a member inside."""
+def following(group: Name, subscriptions: Callable[[], Subscriptions], preset: PartialPreset = CPP_PARTIAL) -> Build:
+    """Build consumers of partial sync behind a node; each incarnation makes its own list of subscriptions."""
 
-    def __init__(self, boot: Boot, inside: Participant[Member]) -> None:
+    def build(boot: Boot) -> NodeMember[PSyncConsumer]:
+        found = boot.disk.get(FILE, b"")
+        consumer = PSyncConsumer(group, preset, subscriptions(), boot.randomness, found, FILE)
+        return NodeMember(boot, Participant(Membership(consumer, ACCEPT_ANY), Endpoint(_SIGNER, boot.randomness)))
+
+    return build
+
+
+class NodeMember(Generic[Whom]):
+    """A node with a member, or a consumer, inside."""
+
+    def __init__(self, boot: Boot, inside: Participant[Whom]) -> None:
         self.inside: Final = inside
         self.node: Final = Node(NodeSettings(), boot.randomness)
         self._hops: Final[list[tuple[int, int]]] = []  # bound: the faces
 
     @property
-    def member(self) -> Member:
+    def member(self) -> Whom:
         """The member, for commands; what they return goes through `act`."""
         return self.inside.member
 

@@ -21,6 +21,7 @@ from roost.errors import Backpressure
 from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.sim import checkers, topology, workload
+from roost.sim.draws import draws
 from roost.sim.happened import Crash, Crashed, Violation
 from roost.sim.members import behind_node, on_bus
 from roost.sim.wire import Wire
@@ -63,7 +64,7 @@ class Plan:
 
 def plan(seed: int) -> Plan:
     """Draw a plan."""
-    draw = World(seed).draws("plan")
+    draw = draws(seed, "plan")
     protocol = draw.choice(_SPOKEN)
     count = min(MAX_MEMBERS, int(2 * (MAX_MEMBERS / 2) ** draw.random() + 0.5))
     if not protocol.startswith("svs"):
