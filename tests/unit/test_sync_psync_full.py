@@ -33,7 +33,7 @@ from roost.machine.disk import Save, Saved
 from roost.naming import Component, Name
 from roost.naming.component import GENERIC
 from roost.naming.conventions import segment, version
-from roost.sync.compression import BZIP2, NONE, ZLIB, compress
+from roost.sync.compression import BZIP2, NONE, ZLIB, compress, decompress
 from roost.sync.iblt import decode_iblt
 from roost.sync.ledger import Ledger
 from roost.sync.port import (
@@ -165,7 +165,7 @@ def test_a_table_that_was_blown_up_so_that_no_reply_fits_beside_it_is_rejected()
     nothing = bytes.fromhex("000000ffff")  # a stored block without any bytes
     plain = compress(EMPTY_SIX, ZLIB)
     deflate = compressobj(9, DEFLATED, -15)
-    raw = plain[:2] + nothing * 1600 + deflate.compress(EMPTY_SIX) + deflate.flush() + plain[-4:]
+    raw = plain[:2] + nothing * 1650 + deflate.compress(EMPTY_SIX) + deflate.flush() + plain[-4:]
     assert decompress(raw, ZLIB, 108) == EMPTY_SIX
     member = full(SIX_ZLIB)
     rejected = one(member.receive(asked(full_question(GROUP, raw, 0)), NOW), Rejected)
@@ -236,6 +236,15 @@ def test_rule_2_equal_counts_and_something_to_offer_is() -> None:
     member = ahead()
     reply = one(member.receive(asked(question([], total=40)), NOW), Reply)
     assert len(content_of(reply)) == 40
+
+
+def test_rule_2_who_got_the_entire_state_is_not_kept_any_longer() -> None:
+    member = full()
+    member.receive(asked(question([])), NOW)
+    for stream, number in MANY:
+        member.dataset.set(Name.parse(stream), number)
+    one(member.receive(asked(question([])), NOW), Reply)
+    assert len(member.pending) == 0
 
 
 def test_rule_2_an_empty_member_has_no_entire_state() -> None:

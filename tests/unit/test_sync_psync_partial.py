@@ -226,7 +226,7 @@ def test_ranges_are_understood() -> None:
         ["sync", keyword("ranges"), Component(b"\x01"), sketch([])],
         ["sync", keyword("other"), Component(b""), sketch([])],
         ["sync", keyword("ranges"), Component(b""), keyword("x")],
-        ["sync", Component.numbered(4400, GENERIC), Component(b"\x01"), Component(bytes(7920)), sketch([])],
+        ["sync", Component.numbered(4400, GENERIC), Component(b"\x01"), Component(bytes(7908)), sketch([])],
     ],
 )
 def test_questions_that_cannot_be_are_rejected(tail: list[str | Component]) -> None:

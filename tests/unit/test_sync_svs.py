@@ -531,7 +531,7 @@ def test_new_streams_beyond_the_limit_are_refused_counted_and_noted_once() -> No
     (learned, note) = solo.hear(a=1)[:1] + solo.hear(a=1, b=1, c=1, d=1)[1:]
     assert isinstance(learned, Learned)
     assert isinstance(note, Note)
-    assert note.event == "sync.streams-refused"
+    assert note.event == "streams refused"
     assert solo.hear(a=1, b=1, e=1) == []
     assert (solo.known(), solo.member.refused) == ({"a": 1, "b": 1}, 3)
     solo.produce("/me")
@@ -635,7 +635,7 @@ def test_a_number_of_ours_that_others_know_better_is_adopted(settings: SvsSettin
     assert only(effects, Ready) == [Ready(me, 9)]
     (note,) = only(effects, Note)
     assert isinstance(note, Note)
-    assert note.event == "sync.number-adopted"
+    assert note.event == "own number adopted"
     assert solo.saved() == []  # known to the group, so nothing to announce
     assert Solo(settings, solo.disk).produce("/me") == [Ready(me, 9)]
     assert only(solo.publish("/me", 9), Announced) == [Announced(me, 9)]

@@ -460,7 +460,7 @@ def test_for_strict_peers_the_vector_is_cut_noted_once_and_counted() -> None:
     fill(member, keys(1, 300))
     first = member.start(NOW)
     (note,) = [effect for effect in first if isinstance(effect, Note)]
-    assert note.event == "sync.vector-cut"
+    assert note.event == "vector cut"
     (heard,) = vectors(member, first)
     assert not heard.windowed
     assert list(heard.entries) == keys(301 - len(heard.entries), 300)

@@ -34,13 +34,13 @@ class Sizing:
         """Take in that a difference of this many elements was decoded."""
         self._largest = max(self._largest, size)
         while self.expected < size and self._rung + 1 < len(self._ladder):
-            self._grow()
+            self._rung += 1
 
     def undecodable(self, cells: int) -> None:
         """Take in that an IBLT of this many cells was too small for its difference."""
         self._calm = 0
         while cells_for(self.expected) <= cells and self._rung + 1 < len(self._ladder):
-            self._grow()
+            self._rung += 1
 
     def sent(self) -> None:
         """Take in that an IBLT of ours goes out: time passes in these."""
@@ -50,7 +50,3 @@ class Sizing:
         if self._calm >= CALM:
             self._rung -= 1
             self._calm = 0
-
-    def _grow(self) -> None:
-        self._rung += 1
-        self._calm = 0

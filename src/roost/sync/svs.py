@@ -221,7 +221,7 @@ class Svs:
         first = not self.refused
         self.refused += count
         facts = (("group", str(self.group)), ("max_streams", self.settings.max_streams))
-        return [Note("sync.streams-refused", facts)] if first else []
+        return [Note("streams refused", facts)] if first else []
 
     # -- what goes out
 

@@ -79,7 +79,7 @@ class OwnStreams:
             own.settles_at = self._recovered_at
         if not self._ledger.damaged:
             return []
-        return [Note("sync.ledger-damaged", (("group", str(self._group)), ("file", self._ledger.file)))]
+        return [Note("ledger damaged", (("group", str(self._group)), ("file", self._ledger.file)))]
 
     # -- commands
 
@@ -193,7 +193,7 @@ class OwnStreams:
         if number <= own.wanted:
             return []
         facts = (("group", str(self._group)), ("stream", str(own.stream)), ("number", number))
-        effects: list[Effect] = [Note("sync.number-adopted", facts)]
+        effects: list[Effect] = [Note("own number adopted", facts)]
         with suppress(Backpressure):  # the ledger is full: who announces will be told
             effects += self._save(own, number)
         return effects

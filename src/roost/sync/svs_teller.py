@@ -95,4 +95,4 @@ class Teller:
     def _notes(self, vector: StateVector) -> list[Effect]:
         if self.cut != 1:
             return []
-        return [Note("sync.vector-cut", (("prefix", str(self.prefix)), ("streams", len(vector.order))))]
+        return [Note("vector cut", (("prefix", str(self.prefix)), ("streams", len(vector.order))))]
