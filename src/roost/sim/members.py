@@ -9,7 +9,7 @@ Signatures are digests and everything is believed: what is tested is the protoco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic
 
 from roost.forwarding.endpoint import Endpoint
@@ -35,21 +35,30 @@ FILE: Final = "ledger"
 _SIGNER: Final = DigestSigner()
 
 
-def participant(boot: Boot, group: Name, protocol: Protocol) -> Participant[Member]:
-    """Make a member that goes on from what is on its disk."""
-    ledger = Ledger(FILE, boot.disk.get(FILE, b""))
-    member = make_member(group, protocol, _SIGNER, boot.randomness, ledger)
-    return Participant(Membership(member, ACCEPT_ANY), Endpoint(_SIGNER, boot.randomness))
+class Producer(Participant[Member]):
+    """A member that goes on from what is on its disk, and produces its streams as soon as it has joined."""
+
+    def __init__(self, boot: Boot, group: Name, protocol: Protocol, streams: Sequence[Name]) -> None:
+        ledger = Ledger(FILE, boot.disk.get(FILE, b""))
+        member = make_member(group, protocol, _SIGNER, boot.randomness, ledger)
+        super().__init__(Membership(member, ACCEPT_ANY), Endpoint(_SIGNER, boot.randomness))
+        self._streams: Final = streams
+
+    def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]:
+        effects = super().open_face(face, spec, now)
+        for stream in self._streams:
+            effects += self.act(self.member.produce(stream, now), now)
+        return effects
 
 
-def on_bus(group: Name, protocol: Protocol) -> Build:
+def on_bus(group: Name, protocol: Protocol, streams: Sequence[Name] = ()) -> Build:
     """Build members that have one face, on a bus."""
-    return lambda boot: participant(boot, group, protocol)
+    return lambda boot: Producer(boot, group, protocol, streams)
 
 
-def behind_node(group: Name, protocol: Protocol) -> Build:
+def behind_node(group: Name, protocol: Protocol, streams: Sequence[Name] = ()) -> Build:
     """Build members behind a node, whose forwarder sends the group's Interests to all its wires."""
-    return lambda boot: NodeMember(boot, participant(boot, group, protocol))
+    return lambda boot: NodeMember(boot, Producer(boot, group, protocol, streams))
 
 
 def following(group: Name, subscriptions: Callable[[], Subscriptions], preset: PartialPreset = CPP_PARTIAL) -> Build:

@@ -43,7 +43,7 @@ def run(seed: int) -> World:
     wanted = {name: _draw_wanted(streams, draw) for name in consumers}
     wire = Wire(delay_ms=draw.uniform(0.5, 30), loss=draw.choice([0.0, draw.uniform(0, 0.3)]))
     world.add(_HUB, following(GROUP, NameList))
-    world.add(_PRODUCER, behind_node(GROUP, PSYNC_PARTIAL))
+    world.add(_PRODUCER, behind_node(GROUP, PSYNC_PARTIAL, streams))
     for name in consumers:
         world.add(name, following(GROUP, _list_of(wanted[name], ranges=draw.random() < 0.5)))
     world.wires(star([_HUB, _PRODUCER, *consumers]), wire)

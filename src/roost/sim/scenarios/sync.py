@@ -150,7 +150,8 @@ class _Playing:
     def _join(self, name: str) -> None:
         world, drawn = self._world, self._drawn
         protocol = PROTOCOLS[drawn.protocol]
-        build = on_bus(GROUP, protocol) if self._bus else behind_node(GROUP, protocol)
+        streams = [Name.parse(f"/{name}")]
+        build = on_bus(GROUP, protocol, streams) if self._bus else behind_node(GROUP, protocol, streams)
         world.add(name, build, skew_ms=world.draws("skew", name).uniform(-2000, 2000))
         if self._bus:
             world.attach(self._bus, name)
