@@ -252,6 +252,9 @@ def test_stretches_are_bounded() -> None:
     for number in range(1, 2 * MAX_STRETCHES):
         stretches.add(f"{number:06}a".encode(), f"{number:06}b".encode())
     assert stretches.turned_away == MAX_STRETCHES - 1
+    stretches.add(b"", b"000000a")
+    assert stretches.gap == b"000000a"  # the first gap can always be closed
+    assert stretches.turned_away == MAX_STRETCHES
     stretches.add(b"", None)
     assert stretches.gap is None
 

@@ -22,6 +22,8 @@ everybody at once.
 - Version 3: a vector with a boot time too far ahead of our clock is ignored entirely.
 - An R equal to L, our own that came back for instance, brings nothing and is not outdated.
 - However many outdated vectors it hears, a member sends at most one Interest per suppression timeout.
+- The sender of an R with streams that we refuse, as we are full, may be full without ours: only once per periodic time
+  anything is concluded from what is missing in such an R, or there would be no end of answers.
 
 Vectors that do not fit one Interest are our extension (`roost.sync.svs_window`):
 
@@ -43,7 +45,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.machine import SECOND, Effect, Note, Randomness, Rejected, earliest
+from roost.machine import MS, SECOND, Effect, Note, Randomness, Rejected, earliest
 from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.naming.conventions import version as version_component
@@ -74,7 +76,7 @@ class Svs:
         self.multicast: Final = self.prefix
         self.received = 0
         self.skewed = 0  # vectors that were ignored for a boot time in the future
-        self.refused = 0  # entries for which max_streams left no room, or whose name is too long
+        self.refused = 0  # entries for which max_streams left no room, or whose name is too long or number too large
         self.teller: Final = Teller(self.prefix, settings, signer)
         self._randomness: Final = randomness
         self._vector: Final = StateVector(settings.version, settings.max_streams, self.teller.max_key_bytes)
@@ -83,6 +85,7 @@ class Svs:
         self._suppressed = False
         self._lacking: Final[dict[bytes, None]] = {}  # what M lacks, in canonical order; bound: our streams
         self._catch_up: CatchUp | None = None
+        self._heeds_full_at = 0  # when something is concluded again from what is missing beside streams we refuse
         self._latest: dict[Stream, int] = {}
         self._latest_revision = -1
 
@@ -155,9 +158,8 @@ class Svs:
 
     def _interest(self, interest: Interest, now: int) -> list[Effect]:
         self.received += 1
-        if self.teller.said(interest, self._vector):
-            if not self._suppressed:
-                self._be_steady(now)
+        if not self._suppressed and self.teller.said(interest, self._vector):
+            self._be_steady(now)
             return []
         if self.settings.version == 2 and self.settings.signed and interest.signature is None:
             return [_rejected(interest, "it is not signed, and this group believes signed Interests only")]
@@ -180,13 +182,13 @@ class Svs:
                 effects.append(Learned(stream_of(key, vector.version), low, high))
             else:
                 effects += adopted
-        if found.refused:
-            effects += self._refuse(found.refused)
+        if found.refused or heard.refused:
+            effects += self._refuse(found.refused + heard.refused)
         if self._own.unsettled:
             self._own.heard(heard, now)
         if self.settings.large_vectors and (heard.windowed or self._catch_up is not None):
             self._follow(heard, found)
-        listed_only = self._may_be_cut(heard)
+        listed_only = self._may_be_cut(heard) or (found.refused > 0 and now < self._heeds_full_at)
         if self._suppressed:
             if vector.strike(self._lacking, heard) and self._lacking and not self.teller.fits(vector):
                 self._timer = now + self.settings.draw_suppression(self._randomness)
@@ -196,6 +198,8 @@ class Svs:
             self._be_steady(now)
         elif lag == OUTDATED:
             self._suppressed = True
+            if found.refused and not listed_only:
+                self._heeds_full_at = now + self.settings.periodic_ms * MS
             self._lacking.update(dict.fromkeys(vector.lacking(heard, found, listed_only=listed_only)))
             self._timer = now + self.settings.draw_suppression(self._randomness)
         return effects

@@ -36,9 +36,14 @@ class Stretches:
         if first < last:
             low = min(low, self._lows[first])
             high = max(high, self._highs[last - 1])
-        elif len(self._lows) >= MAX_STRETCHES or low == high:
-            self.turned_away += low != high
+        elif low == high:
             return
+        elif len(self._lows) >= MAX_STRETCHES:  # the last gives way: gaps are asked from the front
+            self.turned_away += 1
+            if first == len(self._lows):
+                return
+            self._lows.pop()
+            self._highs.pop()
         self._lows[first:last] = [low]
         self._highs[first:last] = [high]
 

@@ -19,6 +19,10 @@ What is sent, until the limit is reached:
 
 So while nobody lacks much, every window moves on by at least half of an Interest, whoever sends it, and N streams of
 which w fit that half are all told within ⌈N / w⌉ Interests.
+
+Members are believed, here as in all of State Vector Sync: one that lies can fill the vectors of all with streams that
+there are not, and by windows that tell next to nothing it can keep the others from telling again what was lost. Who may
+speak in a group is decided where Interests are verified.
 """
 
 from __future__ import annotations

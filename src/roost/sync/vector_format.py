@@ -9,7 +9,8 @@ boot), and one dictionary lookup compares one entry.
 
 What we write is in canonical order, has each name once and no number 0. What we read may be in any order; of entries
 that repeat a stream the highest counts, and a 0 says nothing. An element that does not belong refuses the whole vector,
-as NDNts does, and so does a number above 2⁵³ − 1: NDNts cannot read it, and whoever passed it on would cut NDNts off.
+as NDNts does: no other member passes it on. A number above 2⁵³ − 1 others do pass on, so it costs its entry only, or
+everybody would become unheard for one; we do not pass it on, as NDNts cannot read it.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ def stream_of(key: bytes, version: int) -> Stream:
 class Heard:
     """A vector that came from somebody; not to be changed, since all members of a process share it."""
 
-    __slots__ = ("after", "entries", "inside", "newest_boot", "size_bytes", "upto", "windowed")
+    __slots__ = ("after", "entries", "inside", "newest_boot", "refused", "size_bytes", "upto", "windowed")
 
     def __init__(self, entries: dict[bytes, int], newest_boot: int, size_bytes: int) -> None:
         self.entries: Final = entries  # key → number, in canonical order
         self.newest_boot: Final = newest_boot
         self.size_bytes: Final = size_bytes
+        self.refused = 0  # entries whose number is too large
         self.windowed = False
         self.after = b""  # the window: of the streams behind this key …
         self.upto: bytes | None = None  # … up to this one, None for the end, those not listed are unknown to it
@@ -132,7 +134,7 @@ def decode_vector(wire: bytes, start: int, end: int, version: int) -> Heard:
         name = wire[low:at]
         if version == 2:
             low, at = _expect(wire, at, position, SEQ_NO)
-            entries.add(name, _read(wire, low, at))
+            entries.add(name, read_nni(wire, low, at))
             _finish(at, position)
             continue
         while at < position:
@@ -140,27 +142,33 @@ def decode_vector(wire: bytes, start: int, end: int, version: int) -> Heard:
             low, at = _expect(wire, low, item, BOOTSTRAP_TIME)
             if not tail or wire[low:at] != boot:  # few boot times are shared by many streams
                 boot = wire[low:at]
-                seconds = _read(wire, low, at)
+                seconds = _read_boot(wire, low, at)
                 newest = max(newest, seconds)
                 tail = seconds.to_bytes(_BOOT_BYTES, "big")
             low, at = _expect(wire, at, item, SEQ_NO_3)
-            entries.add(name + tail, _read(wire, low, at))
+            entries.add(name + tail, read_nni(wire, low, at))
             _finish(at, item)
-    return Heard(entries.in_order(), newest, end - start)
+    heard = Heard(entries.in_order(), newest, end - start)
+    heard.refused = entries.refused
+    return heard
 
 
 class _Entries:
     """What has been read of a vector."""
 
-    __slots__ = ("_last", "_numbers", "_ordered")
+    __slots__ = ("_last", "_numbers", "_ordered", "refused")
 
     def __init__(self) -> None:
+        self.refused = 0
         self._numbers: dict[bytes, int] = {}
         self._last = b""
         self._ordered = True
 
     def add(self, key: bytes, number: int) -> None:
         if not number:
+            return
+        if number > MAX_NUMBER:
+            self.refused += 1
             return
         if key <= self._last:
             self._ordered = False
@@ -183,8 +191,8 @@ def _finish(position: int, end: int) -> None:
         raise BadPacket(f"something follows the number that ends at byte {position} of a state vector")
 
 
-def _read(wire: bytes, low: int, high: int) -> int:
-    number = read_nni(wire, low, high)
-    if number > MAX_NUMBER:
-        raise BadPacket(f"{number} at byte {low} is too large for a number or a boot time: {MAX_NUMBER} is the limit")
-    return number
+def _read_boot(wire: bytes, low: int, high: int) -> int:
+    seconds = read_nni(wire, low, high)
+    if seconds > MAX_NUMBER:
+        raise BadPacket(f"{seconds} at byte {low} is too large for a boot time: {MAX_NUMBER} is the limit")
+    return seconds

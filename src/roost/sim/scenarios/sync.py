@@ -12,7 +12,7 @@ on. Without boot times (all but SVS v3) its numbers may then come again, which i
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import ceil, comb, log
 from random import Random
 from typing import Any, Final
@@ -54,12 +54,22 @@ class Plan:
     publication_ms: float
     fault_ms: float  # on average between two; 0 for none
     crashes: tuple[Crash, ...]
-    hops: int = field(default=1)  # from any member to any other, at most
+    hops: int  # from any member to any other, at most
+    vector_bytes: int  # of SVS, at most: small ones make windows of all but the smallest groups
+
+    @property
+    def settings(self) -> Protocol:
+        """The protocol, as these members speak it."""
+        protocol = PROTOCOLS[self.protocol]
+        if isinstance(protocol, SvsSettings):
+            return replace(protocol, max_vector_bytes=self.vector_bytes)
+        return protocol
 
     def __str__(self) -> str:
         where = f"{len(self.edges)} wires, at most {self.hops} hops" if self.edges else "a bus"
         who = f"{len(self.members)} members ({len(self.late)} late)"
-        return f"{self.protocol}, {who} on {where}, loss {self.wire.loss:.2f}"
+        windows = f", vectors of {self.vector_bytes} bytes" if self.protocol.startswith("svs") else ""
+        return f"{self.protocol}{windows}, {who} on {where}, loss {self.wire.loss:.2f}"
 
 
 def plan(seed: int) -> Plan:
@@ -91,6 +101,7 @@ def plan(seed: int) -> Plan:
         fault_ms=draw.choice([0, 5000, 15000]),
         crashes=tuple(kinds[: draw.randint(1, 3)]),
         hops=_diameter(members, edges) if edges else 1,
+        vector_bytes=draw.choice([8000, 8000, 300]),
     )
 
 
@@ -113,7 +124,7 @@ def run(seed: int) -> World:
     checkers.watch_bounds(world, 5000)
     world.run(until=end)
     world.heal()
-    await_agreement(world, bound(PROTOCOLS[drawn.protocol], len(drawn.members), drawn.wire.loss, drawn.hops))
+    await_agreement(world, bound(drawn.settings, len(drawn.members), drawn.wire.loss, drawn.hops))
     flipped = {
         each.station for each in world.history if isinstance(each.what, Crashed) and each.what.how & Crash.FLIP_BITS
     }
@@ -149,7 +160,7 @@ class _Playing:
 
     def _join(self, name: str) -> None:
         world, drawn = self._world, self._drawn
-        protocol = PROTOCOLS[drawn.protocol]
+        protocol = drawn.settings
         streams = [Name.parse(f"/{name}")]
         build = on_bus(GROUP, protocol, streams) if self._bus else behind_node(GROUP, protocol, streams)
         world.add(name, build, skew_ms=world.draws("skew", name).uniform(-2000, 2000))
