@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import cast
 
-from roost.machine import MS, SECOND, Effect, earliest
+from roost.machine import MS, SECOND, Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.conventions import segment
@@ -37,6 +37,7 @@ from roost.wire.segment import Joiner
 
 START = 1_790_000_000 * SECOND
 LOOK_EVERY = 10 * MS
+NEVER = 1 << 63
 SEGMENT_RTO = 300 * MS
 SEGMENT_TRIES = 20
 
@@ -47,6 +48,7 @@ class Seat:
     def __init__(self, member: Listener) -> None:
         self.member = member
         self.up = True
+        self.due = NEVER  # as of its last call
         self.tickets: dict[int, Interest] = {}
         self.collects: dict[int, Joiner] = {}
         self.files: dict[str, bytes] = defaultdict(bytes)
@@ -95,10 +97,10 @@ class Bus:
                 if until():
                     return True
                 look_at = self.now + LOOK_EVERY
-            due = earliest(*[seat.member.deadline() for seat in self.seats])
-            if self._agenda and (due is None or self._agenda[0][0] <= due):
-                due = self._agenda[0][0]
-            if due is None or due > end:
+            due = min([seat.due for seat in self.seats], default=NEVER)
+            if self._agenda:
+                due = min(due, self._agenda[0][0])
+            if due > end:
                 self.now = end
                 return until()
             self.now = max(self.now, due)
@@ -106,15 +108,15 @@ class Bus:
                 heappop(self._agenda)[2]()
                 continue
             for seat in self.seats:
-                deadline = seat.member.deadline()
-                if deadline is not None and deadline <= self.now:
+                if seat.due <= self.now:
                     self.do(seat, seat.member.tick(self.now))
-                    after = seat.member.deadline()
-                    assert after is None or after > self.now, "a tick that does not settle its deadline"
+                    assert seat.due > self.now, "a tick that does not settle its deadline"
 
     # -- what members want
 
     def do(self, seat: Seat, effects: list[Effect]) -> None:
+        due = seat.member.deadline()
+        seat.due = NEVER if due is None else due
         for effect in effects:
             if isinstance(effect, Express):
                 self._express(seat, effect)

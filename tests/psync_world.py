@@ -28,8 +28,8 @@ from roost.wire import Data, DigestSigner, Interest, encode_interest, make_data
 
 GROUP = Name.parse("/S")
 NOW = 0x1A1E0996BF5 * MS  # of the reply that the sheet has from a live run
-SIX = FullPreset(expected=6, iblt_compression=NONE, content_compression=NONE, threshold=3)
-SIX_ZLIB = FullPreset(expected=6, threshold=3)
+SIX = FullPreset(expected=6, iblt_compression=NONE, content_compression=NONE)
+SIX_ZLIB = FullPreset(expected=6)
 EMPTY_SIX = bytes(108)
 
 Kind = TypeVar("Kind", bound=Effect)

@@ -4,6 +4,8 @@ What people import is named here and loaded when it is first asked for:
 
     async with roost.connect() as face:
         data = await face.fetch("/BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=5")
+
+`roost.sync` has the names that go with groups: which protocol, what is learnt, what is subscribed to.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from roost import sync
     from roost.errors import RoostError
     from roost.host import ACCEPT_ANY, Face, SyncFace, connect, connect_sync
     from roost.naming import Component, Name
@@ -44,10 +47,13 @@ __all__ = [
     "__version__",
     "connect",
     "connect_sync",
+    "sync",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "sync":
+        return import_module("roost.sync")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

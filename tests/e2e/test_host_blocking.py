@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from roost.errors import Disconnected, TimedOut
+from roost.errors import Disconnected, InvalidInput, TimedOut
 from roost.host import ACCEPT_ANY, SyncFace, connect_sync
-from roost.host.blocking import _background
+from roost.host.background import background
+from roost.naming import Name
+from roost.sync import PSYNC_PARTIAL, RangeList
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +34,47 @@ def everything(face: SyncFace, name: str) -> None:
         assert sum(len(data.content) for data in face.fetch_segments(f"{name}/o")) == 20_000
 
 
+def test_a_group_is_joined_without_await_and_left_with_its_block_or_its_face(tmp_path: Path) -> None:
+    async def cell() -> None:  # a notebook's thread runs a loop of its own
+        with connect_sync(verifier=ACCEPT_ANY) as panel, connect_sync(verifier=ACCEPT_ANY) as reader:
+            kept = reader.join("/g", durable=False)
+            with panel.join("/g", folder=tmp_path) as group:
+                assert group.produce("/me") == 1
+                group.announce("/me", 3)
+                learned = next(kept)
+                assert (learned.stream.name, learned.low, learned.high) == (Name.parse("/me"), 1, 3)
+                assert kept.learn(timeout_s=0) is None
+                assert group.latest() == kept.latest() == {learned.stream: 3}
+                with pytest.raises(InvalidInput, match="call `produce` first"):
+                    group.announce("/you", 1)
+            assert list(group) == [], "it was left"
+            with panel.join("/g", folder=str(tmp_path)) as again:
+                assert again.produce("/me") == 4
+        kept.close()
+        with pytest.raises(Disconnected, match="the face is closed"):
+            kept.latest()
+
+    asyncio.run(cell())
+    assert background._loop is None
+
+
+def test_streams_are_followed_without_await(tmp_path: Path) -> None:
+    with (
+        connect_sync(verifier=ACCEPT_ANY) as panel,
+        connect_sync(verifier=ACCEPT_ANY) as reader,
+        panel.join("/p", PSYNC_PARTIAL, folder=tmp_path) as producer,
+    ):
+        for stream in ("/p/a", "/p/b"):
+            producer.announce(stream, producer.produce(stream))
+        with reader.follow("/p", RangeList([Name.parse("/p/a")]), durable=False) as followed:
+            assert next(followed).stream.name == Name.parse("/p/a")
+            assert followed.available() == {Name.parse("/p/a"): 1, Name.parse("/p/b"): 1}
+            followed.subscribe("/p/b")
+            assert next(followed).stream.name == Name.parse("/p/b")
+            followed.unsubscribe("/p/b")
+            assert [stream.name for stream in followed.latest()] == [Name.parse("/p/a")]
+
+
 def test_in_a_thread_that_runs_an_event_loop() -> None:
     async def cell() -> None:
         for _ in range(2):
@@ -45,7 +88,7 @@ def test_in_a_thread_that_runs_an_event_loop() -> None:
                 kept.fetch("/kept/s/x")
 
     asyncio.run(cell())
-    assert _background._loop is None
+    assert background._loop is None
 
 
 def test_a_face_made_in_one_loop_is_used_and_closed_in_another() -> None:
@@ -57,7 +100,7 @@ def test_a_face_made_in_one_loop_is_used_and_closed_in_another() -> None:
         face.close()
 
     asyncio.run(used(asyncio.run(made())))
-    assert _background._loop is None
+    assert background._loop is None
 
 
 def test_from_several_threads_that_come_and_go() -> None:
@@ -71,7 +114,7 @@ def test_from_several_threads_that_come_and_go() -> None:
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(user, range(4)))
-    assert (_background._users, _background._loop) == (0, None)
+    assert (background._users, background._loop) == (0, None)
 
 
 def test_a_closed_face_says_so_while_others_go_on() -> None:
@@ -98,7 +141,7 @@ def test_threads_that_close_the_same_face_close_it_once() -> None:
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda _: face.close(), range(8)))
         everything(other, "/other")
-    assert (_background._users, _background._loop) == (0, None)
+    assert (background._users, background._loop) == (0, None)
 
 
 def test_a_handler_cannot_close_its_face_and_the_face_stays_open(caplog: pytest.LogCaptureFixture) -> None:
@@ -107,4 +150,4 @@ def test_a_handler_cannot_close_its_face_and_the_face_stays_open(caplog: pytest.
             asking.fetch("/h/x", lifetime_ms=50, tries=1)
         assert "a handler cannot wait for its own thread" in caplog.text
         everything(face, "/after")
-    assert _background._loop is None
+    assert background._loop is None

@@ -15,7 +15,7 @@ import pytest
 from roost.errors import BadPacket, Disconnected, Nacked, NoKey, Refused, RoostError, TimedOut, Untrusted
 from roost.forwarding.registrar import Registration
 from roost.host import ACCEPT_ANY, Connection, Face, FetchSettings, Listen, connect, connect_sync, running
-from roost.host.blocking import _background
+from roost.host.background import background
 from roost.host.keystore import KeyStore
 from roost.host.transport import Owner, Transport
 from roost.machine import MS
@@ -613,7 +613,7 @@ def test_a_synchronous_face_can_live_across_the_cells_of_a_notebook() -> None:
         assert again.fetch("/s/y").content == b"sync"
     there.close()
     serving.close()
-    assert _background._loop is None
+    assert background._loop is None
 
 
 def test_a_synchronous_handler_that_waits_for_its_own_thread_is_told(caplog: pytest.LogCaptureFixture) -> None:

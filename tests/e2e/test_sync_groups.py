@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 import random
+import secrets
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
 
 from roost.errors import BadConfig, Disconnected, InvalidInput, RoostError, Untrusted
+from roost.forwarding.registrar import REFUSED, RegistrationChanged
 from roost.host import ACCEPT_ANY, Connection, Listen, connect, keeping, running
 from roost.host.joining import Joined
+from roost.machine import Effect
 from roost.naming import Name
 from roost.node import Node, NodeSettings
 from roost.sync import (
@@ -27,7 +32,9 @@ from roost.sync import (
     Protocol,
     RangeList,
     Stream,
+    SvsSettings,
 )
+from roost.trust import Identity, certify, generate, self_sign
 
 MEMBERS = [SVS3, SVS2, PSYNC, PSYNC_ADAPTIVE]
 NAMES = ["svs3", "svs2", "psync", "psync-adaptive"]
@@ -41,12 +48,27 @@ def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "roost"
 
 
+@pytest.fixture
+def building(own_home: Path) -> str:
+    """A group of a building, whose keys are at home."""
+    from roost.cli import main
+
+    assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
+    assert own_home.is_dir()
+    return "/BigCompany/Building1/Electricity"
+
+
 def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a test; an exception in a callback, which asyncio would only log, fails it."""
+    troubles: list[dict[str, object]] = []
+
     async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
         async with asyncio.timeout(30):
             await test()
 
     asyncio.run(main())
+    assert troubles == []
 
 
 def anyone(uri: str | None = None) -> Connection:
@@ -138,7 +160,31 @@ def test_a_group_is_joined_again_after_the_node_was_away(tmp_path: Path) -> None
     run(test)
 
 
-def test_nothing_is_learnt_from_who_is_not_trusted(tmp_path: Path) -> None:
+def test_a_member_with_a_bug_does_not_take_the_face_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(event: object, now: int) -> list[Effect]:
+        raise AssertionError(f"a bug at {now}: {event}")
+
+    async def test() -> None:
+        async with (
+            anyone() as a,
+            anyone() as b,
+            b.join("/g", durable=False) as theirs,
+            b.serve("/x", lambda _: b"x"),
+        ):
+            monkeypatch.setattr(theirs._membership, "receive", broken)
+            async with a.join("/g", folder=tmp_path):
+                while "a bug" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                    await asyncio.sleep(0)
+                assert (await a.fetch("/x/1")).content == b"x"
+
+    run(test)
+
+
+def test_nothing_is_learnt_from_who_is_not_trusted_and_the_log_says_what_to_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def test() -> None:
         async with (
             anyone() as stranger,
@@ -149,45 +195,68 @@ def test_nothing_is_learnt_from_who_is_not_trusted(tmp_path: Path) -> None:
             stranger.join("/group", folder=tmp_path) as group,
         ):
             await group.produce("/me")
-            await group.announce("/me", 1)
-            assert (await anext(open_)).high == 1
+            for number in range(1, 6):
+                await group.announce("/me", number)
+                assert (await anext(open_)).high == number
             assert closed.latest() == {}
 
     run(test)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert line.startswith(
+        "refused a packet of /group: /group/v=3 cannot be verified: no trust is configured; run `roost init`"
+    )
 
 
-def test_a_group_of_the_building_is_joined_with_the_building_s_keys(own_home: Path, tmp_path: Path) -> None:
-    from roost.cli import main
-
-    assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
-    assert own_home.is_dir()
-
+@pytest.mark.parametrize(
+    ("protocol", "below"), [(SVS3, ""), (SVS2, ""), (PSYNC, "/32=sync")], ids=["svs3", "svs2", "psync"]
+)
+def test_a_group_of_the_building_is_joined_with_the_building_s_keys(
+    building: str, tmp_path: Path, protocol: Protocol, below: str
+) -> None:
     async def test() -> None:
-        group = "/BigCompany/Building1/Electricity"
-        async with connect() as a, connect() as b:
-            async with a.join(group, folder=tmp_path / "a") as ours, b.join(group, folder=tmp_path / "b") as theirs:
-                await ours.produce(f"{group}/Panel1/Heater/Voltage")
-                await ours.announce(f"{group}/Panel1/Heater/Voltage", 3)
-                assert (await anext(theirs)).high == 3
-            sync = f"{group}/32=sync"
-            async with a.join(sync, PSYNC, folder=tmp_path / "a") as ours:
-                await ours.produce(f"{group}/Panel1/Heater/Current")
-                await ours.announce(f"{group}/Panel1/Heater/Current", 1)
-                async with b.join(sync, PSYNC, folder=tmp_path / "b") as theirs:
-                    assert (await anext(theirs)).high == 1
+        stream = f"{building}/Panel1/Heater/Voltage"
+        async with (
+            connect() as a,
+            connect() as b,
+            a.join(building + below, protocol, folder=tmp_path / "a") as ours,
+            b.join(building + below, protocol, folder=tmp_path / "b") as theirs,
+        ):
+            await ours.produce(stream)
+            await ours.announce(stream, 3)
+            assert (await anext(theirs)).high == 3
 
     run(test)
 
 
-def test_a_group_nobody_gave_us_a_key_for_is_refused_with_the_reason(tmp_path: Path) -> None:
-    from roost.cli import main
+def test_streams_of_the_building_are_followed_with_the_building_s_keys(building: str, tmp_path: Path) -> None:
+    stream = f"{building}/Panel1/Heater/Voltage"
 
-    assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
+    async def test() -> None:
+        async with (
+            connect() as a,
+            connect() as b,
+            a.join(f"{building}/32=sync", PSYNC_PARTIAL, folder=tmp_path) as ours,
+        ):
+            await ours.announce(stream, await ours.produce(stream))
+            for wanted in (NameList([Name.parse(stream)]), RangeList([Name.parse(building)])):
+                async with b.follow(f"{building}/32=sync", wanted, durable=False) as theirs:
+                    known = await anext(theirs)
+                    await ours.announce(stream, known.high + 1)
+                    assert (await anext(theirs)).high == known.high + 1
+
+    run(test)
+
+
+def test_a_group_nobody_gave_us_a_key_for_is_refused_with_the_reason_however_often(
+    building: str, tmp_path: Path
+) -> None:
+    assert building
 
     async def test() -> None:
         async with connect() as face:
-            with pytest.raises(Untrusted, match="/Elsewhere"):
-                await face.join("/Elsewhere", folder=tmp_path)
+            for _ in range(2):
+                with pytest.raises(Untrusted, match="/Elsewhere"):
+                    await face.join("/Elsewhere", folder=tmp_path)
 
     run(test)
 
@@ -216,6 +285,28 @@ def test_versions_two_and_three_share_a_face_and_leave_one_by_one(tmp_path: Path
     run(test)
 
 
+def test_a_group_is_not_started_again_because_another_one_has_the_same_route(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with anyone() as face, face.join("/g", SVS3, folder=tmp_path) as three:
+            starts: list[int] = []
+            monkeypatch.setattr(three._membership, "start", starts.append)
+            async with face.join("/g", SVS2, folder=tmp_path):
+                assert starts == []
+
+    run(test)
+
+
+def test_a_route_that_is_refused_later_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with anyone() as face, face.join("/g", folder=tmp_path) as group:
+            group._registration(RegistrationChanged(Name.parse("/g"), REFUSED, "not you", 403))
+
+    run(test)
+    assert "/g is not heard any more, the forwarder refuses its route /g: 403 not you" in caplog.text
+
+
 def test_a_disk_that_fails_stops_the_announcing_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with anyone() as face, face.join("/group", folder=tmp_path) as group:
@@ -239,6 +330,141 @@ def test_a_folder_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
         async with anyone() as face:
             with pytest.raises(BadConfig, match="give another folder"):
                 await face.join("/group", folder=tmp_path / "file")
+
+    run(test)
+
+
+@pytest.mark.parametrize("protocol", MEMBERS, ids=NAMES)
+def test_a_group_ends_with_its_face_and_whoever_waits_hears_of_it(tmp_path: Path, protocol: Protocol) -> None:
+    async def test() -> None:
+        face = await anyone()
+        group = await face.join("/group", protocol, folder=tmp_path)
+        await group.produce("/me")
+        listening = asyncio.ensure_future(anext(group, None))
+        announcing = asyncio.ensure_future(group.announce("/me", 1))
+        await asyncio.sleep(0)
+        assert not announcing.done()
+        await face.close()
+        assert await listening is None
+        with pytest.raises(Disconnected, match="was left while this waited"):
+            await announcing
+        with pytest.raises(Disconnected, match="within its face's"):
+            await group.announce("/me", 2)
+        await group.close()
+        async with anyone() as other, other.join("/group", protocol, folder=tmp_path) as again:
+            assert await again.produce("/me") == 2, "what was under way is on the disk"
+
+    run(test)
+
+
+def test_a_face_is_closed_while_its_groups_wait_for_certificates_replies_and_routes(
+    building: str, tmp_path: Path
+) -> None:
+    async def test() -> None:
+        key = generate(Name.parse(f"{building}/Panel7"), secrets.token_bytes)
+        unknown = Identity(key, certify(self_sign(key, time.time_ns()), key.name, key.public.spki, time.time_ns()))
+        async with connect(verifier=ACCEPT_ANY, signer=unknown.signer) as stranger, connect() as face:
+            ours = await face.join(building, folder=tmp_path)
+            await face.join(f"{building}/32=sync", PSYNC, folder=tmp_path)
+            await face.follow(f"{building}/32=more", NameList([Name.parse("/x")]), durable=False)
+            opening = asyncio.ensure_future(face.join(building, SVS2, folder=tmp_path).open())
+            await stranger.join(building, durable=False)
+            while not len(ours._membership.vetting):  # noqa: ASYNC110  waiting for a certificate has no event
+                await asyncio.sleep(0)
+            await face.close()
+            await asyncio.gather(opening, return_exceptions=True)
+            for protocol in (SVS3, SVS2):
+                async with connect() as other, other.join(building, protocol, folder=tmp_path):
+                    pass
+
+    run(test)
+
+
+def test_who_joins_while_the_face_is_closing_is_left_behind_by_nobody(tmp_path: Path) -> None:
+    async def test() -> None:
+        face = await anyone()
+        await face.join("/a", folder=tmp_path)
+        closing = asyncio.ensure_future(face.close())
+        await asyncio.sleep(0)
+        with contextlib.suppress(Disconnected):
+            await face.join("/b", folder=tmp_path)
+        await closing
+        async with anyone() as other, other.join("/b", folder=tmp_path):
+            pass
+
+    run(test)
+
+
+def test_a_consumer_that_stops_waiting_loses_nothing(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with (
+            anyone() as a,
+            anyone() as b,
+            a.join("/g", folder=tmp_path / "a") as ours,
+            b.join("/g", folder=tmp_path / "b") as theirs,
+        ):
+            impatient = asyncio.ensure_future(anext(theirs))
+            await asyncio.sleep(0)
+            impatient.cancel()
+            await ours.produce("/me")
+            await ours.announce("/me", 1)
+            assert (await anext(theirs)).high == 1
+            assert impatient.cancelled()
+
+    run(test)
+
+
+@pytest.mark.parametrize("protocol", [SvsSettings(version=2, periodic_ms=300), PSYNC], ids=["svs2", "psync"])
+def test_numbers_that_the_group_knows_and_our_disk_does_not_are_not_given_again(
+    tmp_path: Path, protocol: Protocol
+) -> None:
+    async def test() -> None:
+        async with anyone() as b, b.join("/group", protocol, folder=tmp_path / "b") as witness:
+            async with anyone() as a, a.join("/group", protocol, folder=tmp_path / "a") as group:
+                await group.produce("/me")
+                await group.announce("/me", 7)
+                assert (await anext(witness)).high == 7
+            async with anyone() as a, a.join("/group", protocol, folder=tmp_path / "empty") as group:
+                assert await group.produce("/me") == 1
+                while high_of(group, "/me") < 7:  # noqa: ASYNC110  nobody is told before asking
+                    await asyncio.sleep(0)
+                for number in (1, 7, 8, 20):
+                    with pytest.raises(InvalidInput, match="knows /me up to 7"):
+                        await group.announce("/me", number)
+                assert await group.produce("/me") == 8
+                await group.announce("/me", 7)
+                await group.announce("/me", 9)
+                assert (await anext(witness)).low == 8
+
+    run(test)
+
+
+def test_what_is_announced_at_the_same_time_is_no_clash(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with anyone() as face, face.join("/group", folder=tmp_path) as group:
+            assert await group.produce("/me") == 1
+            await asyncio.gather(*[group.announce("/me", number) for number in (1, 2, 3, 5)])
+            assert await group.produce("/me") == 6
+
+    run(test)
+
+
+def test_the_first_word_of_a_member_goes_to_all_others(tmp_path: Path) -> None:
+    async def test() -> None:
+        uri = f"unix://{tmp_path / 'node.sock'}"
+        heard: list[int] = []
+        async with (
+            running(Node(NodeSettings(), random.Random(1)), Listen(unix=tmp_path / "node.sock")),
+            anyone(uri) as a,
+            anyone(uri) as b,
+            a.serve("/g", lambda _: heard.append(1)),  # they have routes, but chose no strategy
+            b.serve("/g", lambda _: heard.append(2)),
+            anyone(uri) as c,
+            c.join("/g", folder=tmp_path),
+        ):
+            while len(heard) < 2:  # noqa: ASYNC110  hearing has no event of its own
+                await asyncio.sleep(0)
+            assert sorted(heard) == [1, 2]
 
     run(test)
 
@@ -300,5 +526,19 @@ def test_a_consumer_follows_what_it_subscribed_to(tmp_path: Path, subscriptions:
                 assert (learned.stream.name, learned.low, learned.high) == (Name.parse("/p/b"), 1, 2)
                 followed.unsubscribe("/p/b")
                 assert Stream(Name.parse("/p/b")) not in followed.latest()
+
+    run(test)
+
+
+def test_news_of_what_is_not_followed_any_more_are_dropped(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with anyone() as a, anyone() as b, a.join("/p", PSYNC_PARTIAL, folder=tmp_path / "a") as producer:
+            for stream in ("/p/a", "/p/b"):
+                await producer.announce(stream, await producer.produce(stream))
+            async with b.follow("/p", RangeList([Name.parse("/p/a"), Name.parse("/p/b")]), durable=False) as followed:
+                while len(followed.latest()) < 2:  # noqa: ASYNC110  nobody takes the news
+                    await asyncio.sleep(0)
+                followed.unsubscribe("/p/a")
+                assert (await anext(followed)).stream.name == Name.parse("/p/b")
 
     run(test)

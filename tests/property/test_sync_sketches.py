@@ -107,7 +107,7 @@ def failures(keys: int, trials: int) -> int:
     return count
 
 
-@pytest.mark.parametrize(("keys", "trials"), [(1, 100), (10, 500), (20, 1000), (40, 1000), (60, 500)])
+@pytest.mark.parametrize(("keys", "trials"), [(1, 100), (40, 1000), (60, 500)])
 def test_differences_below_the_threshold_fail_as_rarely_as_theory_says(keys: int, trials: int) -> None:
     mean = trials * most_failures(keys, 120)
     assert abs(failures(keys, trials) - mean) <= 4 * sqrt(mean)
@@ -178,6 +178,8 @@ def test_a_dataset_does_what_a_plain_model_does(steps: list[tuple[str, int]], ma
             model[stream] = number
     assert dataset.items() == list(model.items())
     assert dataset.total == min(sum(model.values()), 2**64 - 1)
+    assert dataset.elements == sum(number > 0 for number in model.values())
+    assert dataset.names_bytes == sum(len(stream.value) for stream in model)
     keys = [element_key(element_value(stream, number)) for stream, number in model.items() if number]
     assert dataset.elements_of(keys) == [entry for entry in model.items() if entry[1]]
     assert dataset.iblt(20).encode() == table_of(20, keys).encode()

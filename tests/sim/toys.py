@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from roost.forwarding.face import Arrived, FaceSpec, Send
@@ -152,6 +153,13 @@ def fussy(seed: int) -> World:
 def broken(seed: int) -> World:
     """A scenario with a bug of its own."""
     raise ZeroDivisionError(f"seed {seed}")
+
+
+def deadly(seed: int) -> World:
+    """A scenario of which one seed takes its process with it."""
+    if seed == 3:
+        os._exit(1)
+    return World(seed)
 
 
 def buggy(seed: int) -> World:

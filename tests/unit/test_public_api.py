@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import roost
@@ -36,4 +39,15 @@ def test_the_list_is_short_on_purpose() -> None:
         "__version__",
         "connect",
         "connect_sync",
+        "sync",
     }
+
+
+def test_names_that_go_with_groups_need_no_import_of_their_own() -> None:
+    program = "import roost; print(roost.sync.SVS3.version, roost.sync.publication_name.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "3 publication_name\n"
+
+
+def test_every_name_of_sync_can_be_had() -> None:
+    assert [name for name in roost.sync.__all__ if getattr(roost.sync, name, None) is None] == []

@@ -18,6 +18,7 @@ from roost.sim.replay import Replay, how_to
 FUSSY = "tests.sim.toys:fussy"
 BROKEN = "tests.sim.toys:broken"
 BUGGY = "tests.sim.toys:buggy"
+DEADLY = "tests.sim.toys:deadly"
 
 
 class Terminal(io.StringIO):
@@ -52,6 +53,13 @@ def test_a_campaign_stops_when_enough_have_failed(jobs: int) -> None:
     assert results.failures[0].sentence.startswith("ZeroDivisionError: seed ")
 
 
+def test_a_seed_that_kills_its_process_is_found() -> None:
+    results = campaign.run([DEADLY], 1, 4, jobs=2)[DEADLY]
+    assert results.runs == 4
+    assert results.failures == [Failure(DEADLY, 3, "the process that ran it died")]
+    assert results.checksum == campaign.run_seeds(DEADLY, [1, 2, 4]).checksum
+
+
 def test_several_scenarios_follow_each_other() -> None:
     assert {name: len(each.failures) for name, each in campaign.run([FUSSY, BROKEN], 1, 7).items()} == {
         FUSSY: 1,
@@ -70,6 +78,18 @@ def test_a_terminal_gets_a_bar() -> None:
     bars = terminal.getvalue().split("\r\x1b[K")[1:]
     assert bars[0] == f"[{'█' * 15}{'·' * 15}] x 20/40, 2 s"
     assert bars[1] == f"[{'█' * 30}] x 40/40, 1 failed, 5 s\n"
+    progress.end()
+    assert terminal.getvalue().endswith("5 s\n"), "once is enough"
+
+
+def test_a_bar_that_is_cut_short_stays_where_it_is() -> None:
+    terminal = Terminal()
+    progress = Progress(terminal, 40)
+    progress.end()
+    progress.show("x", Results(runs=20))
+    progress.end()
+    assert terminal.getvalue().count("\n") == 1
+    assert terminal.getvalue().endswith("\n")
 
 
 def test_a_file_gets_a_line_per_tenth_of_each_scenario() -> None:
@@ -115,6 +135,12 @@ def test_a_replay_tells_what_happened_around_the_failure() -> None:
     assert lines[-1] == "violated: 7 is divisible by 7"
 
 
+def test_a_replay_tells_what_the_seed_comes_to() -> None:
+    family = find("sync")
+    assert family.plan is not None
+    assert next(Replay("sync", 10).report(1)) == f"sync, seed 10: {family.plan(10)}"
+
+
 def test_a_replay_that_passes_tells_the_end_and_the_hash() -> None:
     replay = Replay(FUSSY, 8)
     assert replay.error is None
@@ -143,8 +169,26 @@ def test_the_verb_runs_a_campaign_and_says_how_to_replay(capsys: pytest.CaptureF
     assert main(["sim", FUSSY, "--runs", "10", "--jobs", "1"]) == 1
     said = capsys.readouterr()
     assert "seed 7: 7 is divisible by 7\n    replay with: roost sim tests.sim.toys:fussy --seed 7\n" in said.out
-    assert "1 failed, in all" in said.out
+    assert "10 seeds from 1, " in said.out
+    assert "\n  1 failed\n" in said.out
     assert "10/10, 1 failed, " in said.err
+
+
+def test_the_verb_names_the_seeds_that_failed_before_it_was_interrupted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    show = Progress.show
+
+    def interrupted(progress: Progress, scenario: str, results: Results) -> None:
+        show(progress, scenario, results)
+        if results.runs == 9:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "show", interrupted)
+    assert main(["sim", FUSSY, "--runs", "20", "--jobs", "1"]) == 130
+    said = capsys.readouterr().out
+    assert "9 of 20 seeds from 1, " in said
+    assert "seed 7: 7 is divisible by 7" in said
 
 
 def test_the_verb_is_content_when_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,12 +136,30 @@ def test_gaps_repeats_and_empty_ranges_are_caught(low: int, high: int) -> None:
         checkers.in_order(world)
 
 
-def test_order_is_kept_per_incarnation() -> None:
+def test_a_stream_that_is_not_learned_from_its_beginning_is_caught() -> None:
+    with pytest.raises(Violation, match="b learned 2 to 3 of /s, but 1 was next"):
+        checkers.in_order(told(("b", Learned(STREAM, 2, 3))))
+
+
+def restarted(*learned: Learned) -> World:
+    """A station that had learned 1 and 2 before it crashed."""
     world = told(("b", Learned(STREAM, 1, 2)))
     world.crash("b")
     world.restart("b")
-    world.tell("b", lambda _machine, _now: [Learned(STREAM, 1, 3), Learned(STREAM, 4, 4)])
-    checkers.in_order(world)
+    world.tell("b", lambda _machine, _now: list(learned))
+    return world
+
+
+@pytest.mark.parametrize("low", [1, 2, 3])
+def test_who_restarts_may_learn_again_what_it_had_learned(low: int) -> None:
+    checkers.in_order(restarted(Learned(STREAM, low, 3), Learned(STREAM, 4, 4)))
+
+
+def test_but_nothing_is_left_out_by_a_crash_nor_repeated_after_it() -> None:
+    with pytest.raises(Violation, match="b learned 4 to 4 of /s, but 3 was next"):
+        checkers.in_order(restarted(Learned(STREAM, 4, 4)))
+    with pytest.raises(Violation, match="b learned 1 to 3 of /s, but 2 was next"):
+        checkers.in_order(restarted(Learned(STREAM, 1, 1), Learned(STREAM, 1, 3)))
 
 
 def test_a_number_announced_by_two_is_caught_unless_exempt() -> None:

@@ -14,7 +14,7 @@ from tests.sim.toys import Probe, Rumour, announcing, save, say
 
 from roost import sim
 from roost.machine import Effect, Note, Rejected
-from roost.naming import Name
+from roost.naming import Component, Name
 from roost.sim import MS, SECOND, START, Wire, World, timeline, workload
 from roost.sim.describe import describe, packet_summary
 from roost.sim.trace import watching
@@ -45,23 +45,25 @@ def rumours(seed: int, loss: float = 0.2) -> World:
 
 PROGRAM = """
 from tests.unit.test_sim_trace import rumours
-from roost.sim.scenarios import forwarding
-print(rumours(3).trace.digest(), *[forwarding.run(seed).trace.digest() for seed in range(1, 6)])
+from roost.sim.scenarios import forwarding, sync
+seeds = {forwarding: (1, 2, 3), sync: (13, 17, 24, 27)}  # of sync, one of each protocol
+print(rumours(3).trace.digest(), *[each.run(seed).trace.digest() for each in seeds for seed in seeds[each]])
 """
 
 
 def test_the_hash_is_the_same_in_every_process_whatever_the_hash_seed() -> None:
-    def digests(hash_seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        paths = [str(ROOT / part) for part in environment.get("PYTHONPATH", "").split(":") if part]
-        environment["PYTHONPATH"] = ":".join([*paths, str(ROOT)])
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=60, check=False
+    paths = [str(ROOT / part) for part in os.environ.get("PYTHONPATH", "").split(":") if part]
+    environment = {**os.environ, "PYTHONPATH": ":".join([*paths, str(ROOT)])}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env={**environment, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    first, second = digests("1"), digests("2")
+        for hash_seed in "12"
+    ]
+    first, second = [process.communicate(timeout=60)[0] for process in processes]
     assert first == second
     assert first.startswith(rumours(3).trace.digest())
 
@@ -145,6 +147,16 @@ def test_what_is_no_packet_is_shown_as_it_is() -> None:
     assert packet_summary(bytes(1000)).endswith("… CRC 060b1780 (1000 bytes)")
 
 
+def test_components_that_are_no_text_are_cut_when_they_are_long() -> None:
+    sketch = Component(b"\x78\xda" + bytes(178))
+    assert packet_summary(encode_interest(Name.of(Component(b"g"), sketch, Component(b"\x2a")), nonce=b"1234")) == (
+        "Interest /g/x%DA%00%00…(180 bytes, CRC 02975c01)/%2A (198 bytes)"
+    )
+    assert describe(sketch) == "x%DA%00%00…(180 bytes, CRC 02975c01)"
+    assert describe(Component(bytes(24))) == "%00" * 24
+    assert describe(Component(b"a-long-word-that-can-be-read")) == "a-long-word-that-can-be-read"
+
+
 def test_effects_are_described_by_their_fields() -> None:
     assert describe(Learned(Stream(Name.parse("/a"), 17), 1, 3)) == "Learned stream=/a@17 low=1 high=3"
     assert describe(Rejected("sim://b", "too long", b"\x01")) == "Rejected source=sim://b reason=too long sample=01"
@@ -190,11 +202,11 @@ def test_the_timeline_tells_what_happened() -> None:
         "     0.000000 s  bee  Started files=0",
         "     0.001000 s  a    is told: send",
         '     0.001000 s  a    "ping" (4 bytes) → bee',
-        '     0.001000 s  a    "pong" (4 bytes) → bee, dropped: the queue is full',
-        "     0.001000 s  a    " + packet_summary(bytes(51)) + " → bee, dropped: larger than the mtu, 50",
-        '     0.001000 s  a    "ping" (4 bytes) → bus, heard by 0 of 1',
-        '     0.001000 s  a    "pong" (4 bytes) → bus, heard by 0 of 1',
-        "     0.001000 s  a    " + packet_summary(bytes(51)) + " → bus, heard by 0 of 1",
+        '     0.001000 s  a    "pong" (4 bytes) → bee (dropped: the queue is full)',
+        "     0.001000 s  a    " + packet_summary(bytes(51)) + " → bee (dropped: larger than the mtu, 50)",
+        '     0.001000 s  a    "ping" (4 bytes) → bus (heard by 0 of 1)',
+        '     0.001000 s  a    "pong" (4 bytes) → bus (heard by 0 of 1)',
+        "     0.001000 s  a    " + packet_summary(bytes(51)) + " → bus (heard by 0 of 1)",
         "     0.001000 s  bee  is told: save",
         "     0.001000 s  bee  appends to f: 3 bytes",
         "     0.001000 s  bee  is told: save",
@@ -204,13 +216,19 @@ def test_the_timeline_tells_what_happened() -> None:
     ]
 
 
-def test_a_lost_packet_on_a_wire_is_said_to_be_lost() -> None:
+def test_a_packet_for_many_is_one_line_which_says_where_it_was_lost() -> None:
     world = World(1)
-    for name in "ab":
+    for name in "abcd":
         world.add(name, Probe)
-    world.wire("a", "b", Wire(loss=1))
+    for other, loss in (("b", 0), ("c", 1), ("d", 0)):
+        world.wire("a", other, Wire(loss=loss))
     say(world, "a", b"ping")
-    assert list(timeline(world, 1))[-1].endswith('"ping" (4 bytes) → b, lost')
+    say(world, "b", b"ping")
+    assert [line[15:] for line in timeline(world)][5:] == [
+        '  a  "ping" (4 bytes) → b, c (lost), d',
+        "  b  is told: send",
+        '  b  "ping" (4 bytes) → a',
+    ]
 
 
 def test_the_timeline_is_cut_around_a_time_and_says_what_it_left_out() -> None:

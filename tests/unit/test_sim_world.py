@@ -351,6 +351,19 @@ def test_what_is_under_way_when_they_are_parted_is_lost(jitter_ms: float) -> Non
     assert world.media["a–b"].tally.severed == 2
 
 
+@pytest.mark.parametrize(("parted_ms", "healed_ms", "heard"), [(5, 9, []), (1, 5, [b"x"])])
+def test_what_arrives_at_the_instant_of_a_fault_comes_after_it(
+    parted_ms: int, healed_ms: int, heard: list[bytes]
+) -> None:
+    world = of("a", "b")
+    world.wire("a", "b", Wire(delay_ms=5))
+    world.after(parted_ms * MS, lambda: world.partition("a", "b"))
+    world.after(healed_ms * MS, world.heal)
+    say(world, "a", b"x")
+    world.run(for_=SECOND)
+    assert world.machine("b").heard == heard
+
+
 def test_a_partition_replaces_the_one_before() -> None:
     world = of("a", "b", "c")
     world.bus("abc")

@@ -6,11 +6,12 @@ import bz2
 import gzip
 import lzma
 import zlib
+from random import Random
 
 import pytest
 
 from roost.errors import BadConfig, BadPacket
-from roost.sync.compression import BZIP2, GZIP, LZMA, METHODS, NONE, ZLIB, compress, decompress
+from roost.sync.compression import BZIP2, GZIP, LZMA, METHODS, NONE, ZLIB, compress, compressed_at_most, decompress
 
 RAW = bytes(range(50)) * 40
 STATE = bytes.fromhex("80080706080141080101")
@@ -19,6 +20,12 @@ STATE = bytes.fromhex("80080706080141080101")
 def test_zlib_has_the_bytes_of_the_cpp_library() -> None:
     assert compress(STATE, ZLIB).hex() == "78da6be06067e36074e460640400070800ea"
     assert decompress(compress(STATE, ZLIB), ZLIB, 100) == STATE
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [0, 1, 100, 4400, 100_000])
+def test_no_compression_makes_more_of_it_than_reckoned(method: str, size: int) -> None:
+    assert len(compress(Random(size).randbytes(size), method)) <= compressed_at_most(size, method)
 
 
 def test_the_bytes_of_none_are_left_alone() -> None:

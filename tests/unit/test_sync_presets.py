@@ -22,13 +22,13 @@ from roost.sync.presets import (
 
 def test_the_defaults_are_those_of_the_cpp_library() -> None:
     full, partial = CPP_FULL, CPP_PARTIAL
-    assert (full.expected, full.iblt_compression, full.content_compression, full.threshold) == (80, "zlib", "zlib", 40)
+    assert (full.expected, full.iblt_compression, full.content_compression) == (80, "zlib", "zlib")
     assert (full.doubtful_freshness_ms, full.suppression_ms) == (10, 100)
     assert (partial.expected, partial.iblt_compression, partial.threshold) == (40, "none", 20)
     assert (partial.content_compression, partial.bloom_count, partial.bloom_p_milli) == ("none", 6, 1)
     for preset in (full, partial):
         assert (preset.sync_lifetime_ms, preset.reply_freshness_ms, preset.segment_bytes) == (1000, 1000, 4400)
-        assert (preset.resend_low_ms, preset.resend_high_ms, preset.max_reply_packets) == (100, 500, 100)
+        assert (preset.resend_low_ms, preset.resend_high_ms) == (100, 500)
         assert not preset.adaptive
 
 
@@ -66,6 +66,8 @@ def test_the_names_of_every_preset_leave_room_in_a_packet(preset: FullPreset | P
         ({"iblt_compression": "zstd"}, "iblt_compression='zstd': use one of none, zlib"),
         ({"content_compression": ""}, "content_compression=''"),
         ({"resend_low_ms": 600}, "resend_low_ms=600 lies above resend_high_ms=500"),
+        ({"suppression_ms": 601}, "suppression_ms=601 is longer than the 600 ms"),
+        ({"max_kept_packets": 99}, "max_kept_packets=99 would not hold one reply of max_reply_packets=100"),
         ({"expected": 50, "adaptive": True}, "expected=50 is none of the sizes of an adaptive IBLT: 20, 40, 80"),
         ({"expected": 640}, "choose a smaller expected"),
         ({"adaptive": True, "max_expected": 640}, "choose a smaller max_expected"),

@@ -161,15 +161,16 @@ def test_compressed_tables_that_cannot_be_read_are_rejected() -> None:
         one(member.receive(asked(full_question(GROUP, raw, 0)), NOW), Rejected)
 
 
-def test_a_table_that_was_blown_up_so_that_no_reply_fits_beside_it_is_rejected() -> None:
+@pytest.mark.parametrize("blocks", [40, 1650])
+def test_a_table_that_was_blown_up_beyond_what_compression_makes_of_it_is_rejected(blocks: int) -> None:
     nothing = bytes.fromhex("000000ffff")  # a stored block without any bytes
     plain = compress(EMPTY_SIX, ZLIB)
     deflate = compressobj(9, DEFLATED, -15)
-    raw = plain[:2] + nothing * 1650 + deflate.compress(EMPTY_SIX) + deflate.flush() + plain[-4:]
+    raw = plain[:2] + nothing * blocks + deflate.compress(EMPTY_SIX) + deflate.flush() + plain[-4:]
     assert decompress(raw, ZLIB, 108) == EMPTY_SIX
     member = full(SIX_ZLIB)
     rejected = one(member.receive(asked(full_question(GROUP, raw, 0)), NOW), Rejected)
-    assert "room for a reply" in rejected.reason
+    assert "140 bytes" in rejected.reason
 
 
 # -- rule 2: the difference cannot be decoded
@@ -294,6 +295,13 @@ def test_rule_3_the_same_question_with_another_token_takes_its_place() -> None:
     assert one(publish(member, "/A", 1, NOW + 1100 * MS), Reply).token == b"new"
 
 
+def test_rule_3_nobody_can_shorten_how_long_a_question_is_kept() -> None:
+    member = full()
+    member.receive(asked(question([])), NOW)
+    member.receive(asked(question([]), lifetime_ms=1), NOW)
+    one(publish(member, "/A", 1, NOW + 900 * MS), Reply)
+
+
 # -- rule 4: only they have something
 
 
@@ -361,6 +369,19 @@ def test_rule_5_a_stream_of_which_they_have_a_later_number_is_left_out() -> None
     assert member.receive(asked(question([("/A", 1 + REACH)])), NOW) == []
     reply = one(member.receive(asked(question([("/A", 2 + REACH)])), NOW), Reply)
     assert Data.decode(reply.packet).freshness_ms == 10, "it cannot be told, so it must not live on in caches"
+
+
+def test_rule_5_among_many_streams_it_is_not_looked_as_far_ahead() -> None:
+    member = full(FullPreset(content_compression=NONE))
+    streams = [f"/many/{number}" for number in range(80)]
+    for stream in streams:
+        publish(member, stream, 1)
+    asking = asked(question([(streams[0], 1 + REACH)], member.preset))
+    reply = one(member.receive(asking, NOW), Reply)
+    assert len(content_of(reply)) == 80, "hashing 32 numbers of each, both ways, is too dear for one Interest"
+    assert Data.decode(reply.packet).freshness_ms == 10
+    asking = asked(question([(streams[0], 2)], member.preset))
+    assert len(content_of(one(member.receive(asking, NOW), Reply))) == 79, "the next number is always seen"
 
 
 def test_rule_5_a_reply_with_news_is_fresh_for_its_time_even_if_the_other_has_more() -> None:

@@ -75,12 +75,12 @@ def check_calm(bus: Bus, seats: list[Seat], seconds: int = 8) -> None:
 
 
 @pytest.mark.parametrize("preset", [CPP_FULL, ROOST_FULL], ids=["fixed", "adaptive"])
-@pytest.mark.parametrize(("count", "loss"), [(2, 0.0), (2, 0.5), (5, 0.2), (20, 0.1)])
+@pytest.mark.parametrize(("count", "loss"), [(2, 0.0), (2, 0.5), (5, 0.2), (10, 0.1)])
 def test_a_group_converges_and_then_is_calm(count: int, loss: float, preset: FullPreset) -> None:
     bus = Bus(seed=count, loss=loss)
     seats = group_of(bus, count, preset)
     assert bus.run(60 * SECOND, lambda: settled(seats, count))
-    check_calm(bus, seats, 4 if count == 20 else 8)
+    check_calm(bus, seats)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ class OnePass:
         ours = self._data.iblt(self._preset.expected).encode()
         positive, negative, complete = one_pass(ours, theirs)
         total = len(positive) + len(negative)
-        if not complete and (total >= self._preset.threshold or total == 0):
+        if not complete and (total >= self._preset.expected // 2 or total == 0):
             self.failures += 1
             entries = [entry for entry in self._data.items() if entry[1]]
         else:

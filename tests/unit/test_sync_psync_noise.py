@@ -113,6 +113,6 @@ def test_noise_raises_nothing_and_fills_nothing(which: int, seed: int) -> None:
     assert len(member.latest()) <= 50
     if isinstance(member, (PSyncFull, PSyncProducer)):
         assert len(member.pending) <= 5
-        assert member.replies.packets <= member.replies.max_packets
+        assert member.replies.packets <= member.replies.max_kept
     if isinstance(member, PSyncFull):
         assert len(member.waiting) <= 5

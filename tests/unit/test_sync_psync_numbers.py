@@ -10,7 +10,6 @@ from roost.machine import MS, SECOND, Effect, Note
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.sync.ledger import Ledger
-from roost.sync.own_streams import RECOVERY_LIFETIMES, SETTLING_LIFETIMES
 from roost.sync.port import (
     Announced,
     Answered,
@@ -19,6 +18,7 @@ from roost.sync.port import (
     Stream,
 )
 from roost.sync.psync_full import PSyncFull
+from roost.sync.psync_own import RECOVERY_LIFETIMES, SETTLING_LIFETIMES
 
 
 def saved_by(member_effects: list[Effect]) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from tests.psync_bus import Bus, Seat
 from tests.psync_world import asked, learnt, name_of, one, only, settle
 
-from roost.errors import BadConfig, BadName
+from roost.errors import Backpressure, BadConfig, BadName
 from roost.machine import MS, SECOND, Effect, Note, Rejected
 from roost.machine.disk import Save, Saved
 from roost.naming import Component, Name
@@ -103,6 +103,22 @@ def test_hello_is_answered_with_all_streams_those_without_a_number_too() -> None
     assert data.content.hex() == "8018070608014108010107060801420801000706080143080100", "of the sheet"
     assert data.final_block == segment(0)
     assert data.freshness_ms == 1000
+
+
+def test_no_more_streams_are_produced_than_a_hello_can_hold() -> None:
+    preset = PartialPreset(expected=6, segment_bytes=500, max_reply_packets=2)
+    member = producer(preset)
+    made = 32  # of 14 and 16 bytes each, beside 16 once
+    for number in range(made):
+        member.produce(Name.parse(f"/stream/{number:04}"), NOW)
+    with pytest.raises(Backpressure, match="a hello has to hold all streams, and 1000 bytes hold no more than 32"):
+        member.produce(Name.parse("/stream/more"), NOW)
+    first = Data.decode(one(member.receive(asked(hello_question(GROUP)), NOW), Reply).packet)
+    second = member.receive(asked(first.name.prefix(-1) / segment(1)), NOW)
+    told = decode_state(first.content + Data.decode(one(second, Reply).packet).content, 1000)
+    assert len(told) == made
+    again = member.produce(Name.parse("/stream/0000"), NOW)
+    assert again == [Ready(Stream(Name.parse("/stream/0000")), 1)], "what is there already goes on"
 
 
 def test_hello_is_answered_from_memory_while_that_is_fresh() -> None:
@@ -282,6 +298,19 @@ def test_a_producer_with_a_damaged_ledger_asks_others_who_have_its_streams() -> 
     assert ready == [Ready(Stream(Name.parse("/A")), 10)]
     assert forgotten, "of the hello that was said again meanwhile"
     assert member.deadline() is None
+
+
+def test_what_a_producer_was_told_of_its_streams_is_not_passed_over_by_its_next_news() -> None:
+    member = damaged()
+    express = one(member.start(NOW), Express)
+    wanted = NameList(names("/A", "/B"))
+    assert member.receive(asked(question(wanted, []), lifetime_ms=60_000), NOW) == []
+    answer = reply_data(name_of(express) / sketch([]), [("/A", 9)])
+    settle(member, member.receive(Answered(express.ticket, answer), NOW), NOW)
+    while (due := member.deadline()) is not None:
+        settle(member, member.tick(due), due)
+    effects = publish(member, "/B", 1, NOW + 10 * SECOND)
+    assert state_in(Data.decode(one(effects, Reply).packet)) == [("/A", 9), ("/B", 1)]
 
 
 def test_a_producer_alone_with_a_damaged_ledger_goes_on_after_a_while() -> None:

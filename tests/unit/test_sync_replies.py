@@ -7,16 +7,16 @@ from random import Random
 import pytest
 
 from roost.errors import BadConfig, BadPacket
-from roost.machine import MS
+from roost.machine import MS, SECOND
 from roost.naming import Component, Name
 from roost.naming.component import VERSION
 from roost.naming.conventions import segment, version
-from roost.sync.compression import BZIP2, GZIP, LZMA, NONE, ZLIB, compress
+from roost.sync.compression import NONE
 from roost.sync.dataset import Dataset
 from roost.sync.entire_state import ROUND_MS, EntireState
-from roost.sync.presets import FullPreset
+from roost.sync.presets import CPP_FULL, FullPreset
 from roost.sync.replies import KEEP_MS, Replies
-from roost.sync.state_replies import StateReplies, compressed_at_most, within
+from roost.sync.state_replies import StateReplies, within
 from roost.sync.sync_state import decode_state, encode_state
 from roost.wire import MAX_PACKET_BYTES, Data, DigestSigner
 from roost.wire.segment import Joiner
@@ -26,8 +26,8 @@ QUESTION = Name.parse("/S/question")
 REPLY = QUESTION / "iblt"
 
 
-def replies(segment_bytes: int = 10, max_packets: int = 10, seed: int = 1) -> Replies:
-    return Replies(DigestSigner(), Random(seed), segment_bytes, max_packets)
+def replies(segment_bytes: int = 10, max_packets: int = 10, max_kept: int = 10, seed: int = 1) -> Replies:
+    return Replies(DigestSigner(), Random(seed), segment_bytes, max_packets, max_kept)
 
 
 def versioned(packet: bytes) -> Name:
@@ -84,7 +84,7 @@ def test_a_segment_is_signed_when_it_is_asked_for() -> None:
             return super().sign(portion)
 
     signer = Counting()
-    kept = Replies(signer, Random(1), 4, 100)
+    kept = Replies(signer, Random(1), 4, 100, 100)
     name = versioned(kept.add(QUESTION, REPLY, bytes(100), 1000, NOW))
     assert signer.signed == 1
     assert kept.find(name / segment(7), NOW) == kept.find(name / segment(7), NOW)
@@ -103,10 +103,19 @@ def test_a_question_is_answered_again_while_the_reply_is_fresh() -> None:
 
 
 def test_segments_outlive_a_short_freshness() -> None:
+    for later, found in ((KEEP_MS * MS - 1, True), (KEEP_MS * MS, False)):
+        kept = replies(segment_bytes=4)
+        name = versioned(kept.add(QUESTION, REPLY, b"0123456789", 10, NOW))
+        assert (kept.find(name / segment(2), NOW + later) is not None) is found
+
+
+def test_what_is_being_collected_is_kept_until_nobody_asks_for_more() -> None:
     kept = replies(segment_bytes=4)
     name = versioned(kept.add(QUESTION, REPLY, b"0123456789", 10, NOW))
-    assert kept.find(name / segment(2), NOW + KEEP_MS * MS - 1) is not None
-    assert kept.find(name / segment(2), NOW + KEEP_MS * MS) is None
+    for number in range(3):
+        assert kept.find(name / segment(number), NOW + (number + 1) * (KEEP_MS - 1) * MS) is not None
+    kept.add(QUESTION / "other", REPLY / "other", b"other", 10, NOW + 3 * KEEP_MS * MS)
+    assert kept.find(name / segment(0), NOW + 4 * KEEP_MS * MS) is None
 
 
 def test_segments_live_as_long_as_a_long_freshness() -> None:
@@ -127,7 +136,7 @@ def test_a_newer_reply_to_the_same_question_takes_its_place() -> None:
 
 
 def test_what_has_expired_makes_room_without_being_counted() -> None:
-    kept = replies(max_packets=2)
+    kept = replies(max_kept=2)
     kept.add(QUESTION, REPLY, b"a", 10, NOW)
     kept.add(QUESTION, REPLY, b"b", 10, NOW + KEEP_MS * MS)
     assert kept.packets == 1
@@ -135,7 +144,7 @@ def test_what_has_expired_makes_room_without_being_counted() -> None:
 
 
 def test_the_oldest_reply_makes_room_for_the_newest() -> None:
-    kept = replies(segment_bytes=4, max_packets=4)
+    kept = replies(segment_bytes=4, max_packets=3, max_kept=4)
     first = versioned(kept.add(QUESTION, REPLY, b"0123456789", 1000, NOW))
     other = QUESTION / "other"
     kept.add(other, other, b"01234567", 1000, NOW + 1)
@@ -149,12 +158,13 @@ def test_the_oldest_reply_makes_room_for_the_newest() -> None:
 def test_a_reply_larger_than_the_bound_is_refused() -> None:
     kept = replies(segment_bytes=4, max_packets=2)
     assert kept.room_bytes(REPLY) == 8
+    kept.add(QUESTION, REPLY, bytes(8), 1000, NOW)
     with pytest.raises(BadPacket, match="9 bytes"):
         kept.add(QUESTION, REPLY, bytes(9), 1000, NOW)
 
 
 def test_segments_beside_a_long_name_are_smaller() -> None:
-    kept = Replies(DigestSigner(), Random(1), 4400, 100)
+    kept = Replies(DigestSigner(), Random(1), 4400, 100, 100)
     long = Name.of(Component(bytes(7000)))
     packet = kept.add(QUESTION, long, bytes(4400), 1000, NOW)
     assert len(packet) <= MAX_PACKET_BYTES
@@ -189,12 +199,6 @@ def test_a_state_is_written_in_canonical_order() -> None:
     assert decode_state(content, 9) == entries(9)
 
 
-@pytest.mark.parametrize("method", [NONE, ZLIB, GZIP, BZIP2, LZMA])
-@pytest.mark.parametrize("size", [0, 1, 100, 4400, 20_000])
-def test_no_compression_makes_more_of_it_than_reckoned(method: str, size: int) -> None:
-    assert len(compress(Random(size).randbytes(size), method)) <= compressed_at_most(size, method)
-
-
 def test_what_is_within_never_encodes_to_more() -> None:
     for limit in range(0, 400, 7):
         found = within(entries(20), limit)
@@ -216,39 +220,54 @@ def dataset(count: int) -> Dataset:
     return made
 
 
+def entire_state(data: Dataset, preset: FullPreset = CPP_FULL, longest: Name = REPLY) -> EntireState:
+    return EntireState(data, state_replies(preset), longest)
+
+
 def test_the_entire_state_is_all_there_is_but_for_streams_without_a_number() -> None:
     data = dataset(5)
     data.set(Name.parse("/nothing/yet"), 0)
-    kept = state_replies(FullPreset(content_compression=NONE))
-    assert decode_state(EntireState(data, kept).content(REPLY, NOW), 10) == entries(5)
-    assert EntireState(Dataset(10), kept).content(REPLY, NOW) == b""
+    assert decode_state(entire_state(data, FullPreset(content_compression=NONE)).content(NOW), 10) == entries(5)
+    assert entire_state(Dataset(10)).content(NOW) == b""
 
 
 def test_the_entire_state_is_written_once_while_nothing_changes() -> None:
     data = dataset(5)
-    entire = EntireState(data, state_replies(FullPreset()))
+    entire = entire_state(data)
     for later in range(10):
-        entire.content(REPLY, NOW + later * 1000 * MS)
+        entire.content(NOW + later * SECOND)
     assert entire.written == 1
     data.set(Name.parse("/stream/0000"), 9)
-    entire.content(REPLY, NOW)
+    assert entire.content(NOW + 10 * SECOND)
     assert entire.written == 2
 
 
-def test_the_entire_state_is_written_anew_for_a_name_that_leaves_less_room() -> None:
-    entire = EntireState(dataset(100), state_replies(FullPreset(content_compression=NONE, max_reply_packets=1)))
-    assert len(entire.content(REPLY, NOW)) > 1500
-    assert len(entire.content(Name.of(Component(bytes(7000))), NOW)) < 1500
+def test_however_often_it_changes_the_entire_state_is_not_written_more_often_than_that() -> None:
+    data = dataset(5)
+    entire = entire_state(data, FullPreset(content_compression=NONE))
+    stream = Name.parse("/stream/0000")
+    for number in range(10, 10 + ROUND_MS):
+        data.set(stream, number)
+        assert (stream, 10) in decode_state(entire.content(NOW + number * MS), 5)
+    assert entire.written == 1
+    assert (stream, 9 + ROUND_MS) in decode_state(entire.content(NOW + (10 + ROUND_MS) * MS), 5)
+
+
+def test_the_entire_state_fits_beside_the_longest_name_that_can_be_asked_with() -> None:
+    longest = Name.of(Component(bytes(7000)))
+    entire = entire_state(dataset(100), FullPreset(content_compression=NONE, max_reply_packets=1), longest)
+    assert len(entire.content(NOW)) < 1500
+    assert entire.truncated == 1
 
 
 def test_an_entire_state_that_is_too_large_has_what_is_recent_and_goes_round_the_rest() -> None:
     data = dataset(100)
     preset = FullPreset(segment_bytes=500, max_reply_packets=2, content_compression=NONE)
-    entire = EntireState(data, state_replies(preset))
+    entire = entire_state(data, preset)
     seen: set[int] = set()
     for turn in range(10):
-        content = entire.content(REPLY, NOW + turn * ROUND_MS * MS)
-        assert entire.content(REPLY, NOW + turn * ROUND_MS * MS + 1) == content, "not more often"
+        content = entire.content(NOW + turn * ROUND_MS * MS)
+        assert entire.content(NOW + turn * ROUND_MS * MS + 1) == content, "not more often"
         numbers = [number for _, number in decode_state(content, 100)]
         assert 100 in numbers
         assert 90 in numbers
@@ -263,8 +282,8 @@ def test_a_stream_whose_name_never_fits_does_not_stop_the_round() -> None:
     for stream, number in entries(60, start=3):
         data.set(stream, number)
     preset = FullPreset(segment_bytes=500, max_reply_packets=2, content_compression=NONE)
-    entire = EntireState(data, state_replies(preset))
+    entire = entire_state(data, preset)
     seen: set[int] = set()
     for turn in range(20):
-        seen.update(number for _, number in decode_state(entire.content(REPLY, NOW + turn * 1000 * MS), 100))
+        seen.update(number for _, number in decode_state(entire.content(NOW + turn * SECOND), 100))
     assert seen == set(range(1, 64))

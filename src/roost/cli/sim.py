@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from roost.sim.campaign import Results
 
 SUMMARY = "Simulate scenarios from seeds: many with --runs, or replay one and show what happened."
 
@@ -48,15 +54,29 @@ def _replay(scenarios: list[str], seed: int, lines: int) -> int:
 def _campaign(scenarios: list[str], seed: int, runs: int, jobs: int) -> int:
     from roost.sim import campaign
     from roost.sim.progress import Progress
+
+    progress = Progress(sys.stderr, runs)
+    results: dict[str, campaign.Results] = {}
+
+    def tell(scenario: str, so_far: campaign.Results) -> None:
+        results[scenario] = so_far
+        progress.show(scenario, so_far)
+
+    try:
+        campaign.run(scenarios, seed, runs, jobs, tell)
+    finally:  # an interrupt must not cost the seeds that were found to fail
+        progress.end()
+        for scenario, total in results.items():
+            print(*_summary(scenario, total, seed, runs), sep="\n")
+    return int(any(total.failures for total in results.values()))
+
+
+def _summary(scenario: str, total: Results, seed: int, runs: int) -> Iterator[str]:
     from roost.sim.replay import how_to
 
-    results = campaign.run(scenarios, seed, runs, jobs, Progress(sys.stderr, runs).show)
-    for scenario, total in results.items():
-        done = f"{scenario}: {total.runs} seeds from {seed}, {total.events} events, "
-        hours = f"{total.station_hours:.1f} simulated station-hours, checksum {total.checksum:032x}"
-        print(done + hours)
-        for failure in total.failures:
-            print(f"  seed {failure.seed}: {failure.sentence}\n    {how_to(scenario, failure.seed)}")
-        stopped = f"stopped at {campaign.MAX_FAILURES}" if len(total.failures) >= campaign.MAX_FAILURES else "in all"
-        print(f"  {len(total.failures)} failed, {stopped}" if total.failures else "  every promise was kept")
-    return int(any(total.failures for total in results.values()))
+    of = "" if total.runs == runs else f" of {runs}"
+    done = f"{scenario}: {total.runs}{of} seeds from {seed}, {total.events} events"
+    yield f"{done}, {total.station_hours:.1f} simulated station-hours, checksum {total.checksum:032x}"
+    for failure in sorted(total.failures, key=lambda each: each.seed):
+        yield f"  seed {failure.seed}: {failure.sentence}\n    {how_to(scenario, failure.seed)}"
+    yield f"  {len(total.failures)} failed" if total.failures else "  every promise was kept"

@@ -1,8 +1,16 @@
-"""`roost sync GROUP`: join a sync group, say what is learnt, announce numbers of a stream."""
+"""`roost sync GROUP`: join a sync group, say what is learnt, announce numbers of a stream.
+
+Only who produces keeps numbers on the disk, so any number may listen beside one who announces.
+"""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roost.sync import Protocol
 
 SUMMARY = "Join a sync group (SVS or PSync), show what its members announce, and announce numbers of your own."
 
@@ -17,8 +25,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="svs3 (the default), svs2, psync, psync-adaptive or psync-partial",
     )
     parser.add_argument("--produce", metavar="STREAM", help="a stream of yours")
+    parser.add_argument("--announce", metavar="N", type=int, help="announce this many new numbers of that stream")
     parser.add_argument(
-        "--announce", metavar="N", type=int, default=0, help="announce this many new numbers of that stream"
+        "--folder", metavar="DIR", type=Path, help="where its numbers are kept (default: sync in ROOST_HOME)"
     )
     parser.add_argument("--seconds", metavar="S", type=float, help="leave after so long (default: when told to stop)")
     parser.add_argument("--accept-any", action="store_true", help="do not verify who sends state vectors and replies")
@@ -45,39 +54,71 @@ async def _sync(options: argparse.Namespace) -> None:
     import signal
 
     from roost.cli import note
-    from roost.errors import BadConfig
-    from roost.host import ACCEPT_ANY, connect
+    from roost.host import ACCEPT_ANY, Joined, connect
     from roost.host.locate import await_node
     from roost.naming import Name
-    from roost.sync.choice import PROTOCOLS
     from roost.wire import DigestSigner
 
     group = Name.parse(options.group)
-    protocol = PROTOCOLS.get(options.protocol)
-    if protocol is None:
-        raise BadConfig(f"--protocol {options.protocol}: use one of {', '.join(PROTOCOLS)}")
-    if options.announce and not options.produce:
-        raise BadConfig("--announce needs --produce STREAM: whose numbers they are")
+    stream = None if options.produce is None else Name.parse(options.produce)
+    protocol = _checked(options)
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: task and task.cancel())
-    uri = await await_node(options.uri, note)
-    verifier = ACCEPT_ANY if options.accept_any else None
+    limit = asyncio.timeout(options.seconds)
+
+    async def produce(joined: Joined, stream: Name) -> None:
+        first = await joined.produce(stream)
+        if options.announce is None:
+            note(f"{stream} goes on with {first}")
+        else:
+            high = first + options.announce - 1
+            await joined.announce(stream, high)
+            print(f"announced {stream} {first} to {high}", flush=True)
+
     try:
+        uri = await await_node(options.uri, note)
+        verifier = ACCEPT_ANY if options.accept_any else None
         async with (
-            asyncio.timeout(options.seconds),
             connect(uri, verifier=verifier, signer=DigestSigner() if options.digest else None) as face,
-            face.join(group, protocol) as joined,
+            face.join(group, protocol, folder=options.folder, durable=stream is not None) as joined,
+            limit,
         ):
             note(f"joined {group} by {options.protocol} over {face.where}; stop with Ctrl-C")
-            if options.produce:
-                first = await joined.produce(options.produce)
-                if options.announce:
-                    high = first + options.announce - 1
-                    await joined.announce(options.produce, high)
-                    print(f"announced {options.produce} {first} to {high}", flush=True)
+            if stream is not None:
+                await produce(joined, stream)
             async for learned in joined:
                 print(f"learned {learned.stream} {learned.low} to {learned.high}", flush=True)
-    except (TimeoutError, asyncio.CancelledError):
+    except asyncio.CancelledError:  # by a signal
         return
+    except TimeoutError:
+        if not limit.expired():  # else somebody did not answer
+            raise
+
+
+def _checked(options: argparse.Namespace) -> Protocol:
+    """Look at the options before anything is done; returns the protocol that is meant."""
+    from roost.errors import BadConfig, Untrusted
+    from roost.host.home_trust import is_initialised
+    from roost.host.paths import home
+    from roost.sync import PartialPreset
+    from roost.sync.choice import PROTOCOLS
+
+    protocol = PROTOCOLS.get(options.protocol)
+    if protocol is None:
+        raise BadConfig(f"--protocol {options.protocol}: use one of {', '.join(PROTOCOLS)}")
+    if options.announce is not None and options.produce is None:
+        raise BadConfig("--announce needs --produce STREAM: whose numbers they are")
+    if options.announce is not None and options.announce < 1:
+        raise BadConfig("--announce is at least 1")
+    if options.seconds is not None and not options.seconds > 0:
+        raise BadConfig("--seconds is more than 0")
+    if isinstance(protocol, PartialPreset) and options.produce is None:
+        raise BadConfig("psync-partial is spoken by a producer: add --produce STREAM; programs follow it with `follow`")
+    if not options.accept_any and not is_initialised():
+        raise Untrusted(
+            f"nobody in {options.group} could be believed: no trust is configured in {home()}; run `roost init` or, "
+            "for what another machine trusts, `roost init --join`, or add --accept-any if you do not care who is there"
+        )
+    return protocol

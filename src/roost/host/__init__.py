@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from roost.host.blocking import SyncFace, connect_sync
+    from roost.host.blocking_group import SyncFollowed, SyncJoined
     from roost.host.client import Connection, connect
     from roost.host.face import Face
+    from roost.host.joining import Followed, Joined
     from roost.host.listening import Listen, ListeningNode, running
     from roost.host.sealed import SealedReader, SealedStream
     from roost.host.serving import Serving
@@ -24,12 +26,16 @@ _HOMES = {
     "Connection": "roost.host.client",
     "Face": "roost.host.face",
     "FetchSettings": "roost.pubsub.fetch_effects",
+    "Followed": "roost.host.joining",
+    "Joined": "roost.host.joining",
     "Listen": "roost.host.listening",
     "ListeningNode": "roost.host.listening",
     "SealedReader": "roost.host.sealed",
     "SealedStream": "roost.host.sealed",
     "Serving": "roost.host.serving",
     "SyncFace": "roost.host.blocking",
+    "SyncFollowed": "roost.host.blocking_group",
+    "SyncJoined": "roost.host.blocking_group",
     "connect": "roost.host.client",
     "connect_sync": "roost.host.blocking",
     "running": "roost.host.listening",
@@ -41,12 +47,16 @@ __all__ = [
     "Connection",
     "Face",
     "FetchSettings",
+    "Followed",
+    "Joined",
     "Listen",
     "ListeningNode",
     "SealedReader",
     "SealedStream",
     "Serving",
     "SyncFace",
+    "SyncFollowed",
+    "SyncJoined",
     "connect",
     "connect_sync",
     "running",

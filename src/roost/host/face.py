@@ -1,4 +1,4 @@
-"""A face of an application: fetch one Data or a segmented object, serve prefixes, publish objects.
+"""A face of an application: fetch one Data or a segmented object, serve prefixes, publish objects, join sync groups.
 
 Everything fetched is verified unless the face was made with `verifier=ACCEPT_ANY`. Cancelling a task that awaits takes
 back what it asked. Made by `roost.host.client`.
@@ -6,18 +6,16 @@ back what it asked. Made by `roost.host.client`.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from roost.errors import Backpressure, Disconnected, Nacked, RoostError, TimedOut
-from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
+from roost.errors import Backpressure, RoostError
 from roost.forwarding.pending import Question
 from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
-from roost.host.group import Way
+from roost.host.group import Group, Way
 from roost.host.home_trust import Trust
 from roost.host.joining import Followed, Joined, Joining, group_file
 from roost.host.objects import ServedCertificates, ServedObject
@@ -50,6 +48,7 @@ class Face:
         self._shown: Final = ServedCertificates(trust.certificates)
         self._desk: Final = Desk(session, self._signer_for)
         self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
+        self._groups: Final[set[Group[Any]]] = set()  # bound: as many as are joined and not left
 
     @property
     def where(self) -> str:
@@ -82,7 +81,7 @@ class Face:
         question = Question(
             as_name(name), can_be_prefix, must_be_fresh, lifetime_ms, tries, hints, hop_limit, parameters
         )
-        data = await self._ask(question)
+        data = await self._session.exchange(question)
         if not self._verification.quick(data):
             await self._verification.check(data)
         return data
@@ -172,7 +171,7 @@ class Face:
     # -- sync
 
     def join(
-        self, group: NameLike, protocol: Protocol = SVS3, *, folder: Path | None = None, durable: bool = True
+        self, group: NameLike, protocol: Protocol = SVS3, *, folder: Path | str | None = None, durable: bool = True
     ) -> Joining[Joined]:
         """Join a sync group: `async with face.join("/group") as group`.
 
@@ -186,7 +185,11 @@ class Face:
             signer = self._signer_for(signed_name(name, protocol))
             return make_member(name, protocol, signer, self._session.randomness, Ledger(str(path), found))
 
-        return Joining(lambda: Joined(self._way(), make, path))
+        def reach() -> Joined:
+            self._show_certificates()  # who hears from us asks for them next
+            return Joined(self._way(), make, path)
+
+        return Joining(reach)
 
     def follow(
         self,
@@ -194,7 +197,7 @@ class Face:
         subscriptions: Subscriptions,
         preset: PartialPreset = PSYNC_PARTIAL,
         *,
-        folder: Path | None = None,
+        folder: Path | str | None = None,
         durable: bool = True,
     ) -> Joining[Followed]:
         """Follow some streams of a partial-sync producer; what was learnt is kept as `join` keeps numbers."""
@@ -209,34 +212,17 @@ class Face:
     # -- inside
 
     def _way(self) -> Way:
-        self._show_certificates()  # who hears from us asks for them next
-        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands)
+        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands, self._groups)
 
     async def close(self) -> None:
-        """End handlers and close the face, and the node inside this process if nobody else uses it."""
+        """End handlers, leave groups and close the face, and the node inside this process if nobody else uses it."""
         await self._desk.stop()
+        while self._groups:
+            await next(iter(self._groups)).close()
         await self._session.close()
         embedded, self._embedded = self._embedded, None
         if embedded is not None:
             await leave_embedded(embedded)
-
-    async def _ask(self, question: Question) -> Data:
-        future: asyncio.Future[Data] = asyncio.get_running_loop().create_future()
-
-        def answer(effect: Delivered | Failed) -> None:
-            if future.done():
-                return
-            if isinstance(effect, Delivered):
-                future.set_result(effect.data)
-            else:
-                future.set_exception(_error(effect))
-
-        (ticket,) = self._session.ask([(question, answer)])
-        try:
-            return await future
-        except asyncio.CancelledError:
-            self._session.cancel(ticket)
-            raise
 
     def _show_certificates(self) -> None:
         """Serve our certificates along with the first prefix: whoever checks our Data will ask for them."""
@@ -246,17 +232,7 @@ class Face:
                 self._session.register(prefix)
 
     async def _fetch_certificate(self, name: Name) -> Data:
-        return await self._ask(Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2))
+        return await self._session.exchange(Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2))
 
     def _signer_for(self, name: Name) -> Signer:
         return self._trust.signers(name, self._session.clock())
-
-
-def _error(failed: Failed) -> RoostError:
-    if failed.kind == TIMED_OUT:
-        return TimedOut(failed.reason)
-    if failed.kind == NACKED:
-        return Nacked(failed.reason, failed.nack)
-    if failed.kind == OVERFLOWED:
-        return Backpressure(failed.reason, 100)
-    return Disconnected(failed.reason)

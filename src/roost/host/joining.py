@@ -3,6 +3,8 @@
 number = await group.produce("/me")      the number to go on with, after a restart too
 await group.announce("/me", number)      returns once it is on the disk and the group is being told
 async for learned in group: ...          what others have announced; news of a stream not yet taken are joined
+
+What must not be forgotten of a group is kept in one file per group and protocol.
 """
 
 from __future__ import annotations
@@ -30,43 +32,52 @@ class Joined(Group[Member]):
 
     def __init__(self, way: Way, make: Callable[[bytes], Member], path: Path | None) -> None:
         super().__init__(way, make, path)
-        self._numbers: Final[dict[Name, int]] = {}  # with which our streams go on; bound: the ledger's
-        self._announced: Final[dict[Name, int]] = {}  # as the numbers
+        self._next: Final[dict[Name, int]] = {}  # with which our streams go on; bound: the ledger's
+        self._told_next: Final[dict[Name, int]] = {}  # as far as our caller knows; bound: as above
 
     async def produce(self, stream: NameLike) -> int:
         """Make a stream ours; returns the number to go on with. The same stream must not be produced elsewhere."""
         name = as_name(stream)
-        if name not in self._numbers:
+        if name not in self._next:
             self.act(lambda now: self.member.produce(name, now))
-        await self.until(lambda: name in self._numbers)
-        return self._numbers[name]
+        await self.until(lambda: name in self._next)
+        self._told_next[name] = self._next[name]
+        return self._next[name]
 
     async def announce(self, stream: NameLike, high: int) -> None:
         """Tell the group that a stream of ours has come to `high`; store what it stands for before, serve it after.
 
         A number that was announced before is no news and returns at once. Raises `InvalidInput` if it turns out that
-        the group knows the number already, from a time that our disk has forgotten: `produce` says how to go on.
+        the group knows numbers behind the one to go on with, from a time that our disk has forgotten: they must not be
+        given twice, and `produce` says how to go on.
         """
         name = as_name(stream)
-        if name not in self._numbers:
+        if name not in self._told_next:
             raise InvalidInput(f"{name} is not ours: call `produce` first, which says with which number to go on")
-        if self._numbers[name] > high:
+        if high < self._told_next[name]:
             return
-        self.act(lambda now: self.member.announce(name, high, now))
-        await self.until(lambda: self._numbers[name] > high)
-        if self._announced.get(name, 0) < high:
-            raise InvalidInput(f"the group knows {name} up to {self._numbers[name] - 1} already: go on from there")
+        if not self._surprised(name):
+            self.act(lambda now: self.member.announce(name, high, now))
+            await self.until(lambda: self._told_next[name] > high or self._surprised(name))
+        if self._surprised(name):
+            raise InvalidInput(
+                f"the group knows {name} up to {self._next[name] - 1} already, which our disk does not: "
+                "`produce` says with which number to go on"
+            )
 
     def note(self, effect: Effect) -> bool:
         """Take in what the member tells."""
         if isinstance(effect, Ready):
-            self._numbers[effect.stream.name] = effect.number
+            self._next[effect.stream.name] = effect.number
         elif isinstance(effect, Announced):
-            self._announced[effect.stream.name] = effect.high
-            self._numbers[effect.stream.name] = effect.high + 1
+            self._next[effect.stream.name] = self._told_next[effect.stream.name] = effect.high + 1
         else:
             return super().note(effect)
         return True
+
+    def _surprised(self, name: Name) -> bool:
+        """Whether others knew numbers that our caller would have given next."""
+        return self._next[name] > self._told_next[name]
 
 
 class Followed(Group[PSyncConsumer]):
@@ -79,6 +90,7 @@ class Followed(Group[PSyncConsumer]):
     def unsubscribe(self, wanted: NameLike | NameRange) -> None:
         """Follow it no longer."""
         self.act(lambda now: self.member.unsubscribe(_wanted(wanted), now))
+        self.forget_news()
 
     def available(self) -> Mapping[Name, int]:
         """Every stream the producer has, and its number, as it said when we last asked for all."""
@@ -96,7 +108,7 @@ class Joining(Generic[Reached]):
         self._group: Reached | None = None
 
     async def open(self) -> Reached:
-        """Join; returns when the forwarder sends us the group's Interests."""
+        """Join; returns when the forwarder sends us the group's Interests, and ours to all members."""
         group = self._reach()
         await group.open()
         return group
@@ -112,15 +124,15 @@ class Joining(Generic[Reached]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._group is not None:
-            self._group.close()
+            await self._group.close()
 
 
 def _wanted(wanted: NameLike | NameRange) -> Name | NameRange:
     return wanted if isinstance(wanted, NameRange) else as_name(wanted)
 
 
-def group_file(folder: Path | None, group: Name, kind: str) -> Path:
+def group_file(folder: Path | str | None, group: Name, kind: str) -> Path:
     """Where what we must not forget of a group is kept; the digest tells groups apart whose names look alike."""
     readable = "".join([letter if letter.isalnum() else "-" for letter in str(group)[1:]])[:_READABLE]
     digest = sha256(group.value).hexdigest()[:8]
-    return (home() / "sync" if folder is None else folder) / f"{readable}-{digest}.{kind}"
+    return (home() / "sync" if folder is None else Path(folder)) / f"{readable}-{digest}.{kind}"

@@ -1,7 +1,8 @@
 """The files of machines (`roost.machine.disk`) on a real disk: appended or replaced, forced to the disk, then reported.
 
-One thread per keeper does the work in order, so the event loop never waits for the disk. Whoever opens a file holds it
-alone: two processes that count in one file would both give the same number.
+A file is read when its keeper is made. From then on one thread per keeper does the work, in order, and the event loop
+never waits for the disk. Whoever opens a file holds it alone: two processes that count in one file would both give the
+same number.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Keeper:
         self._said: Final = said
         self._failed: Final = failed
         self._loop: Final = asyncio.get_running_loop()
-        self._pool: Final = ThreadPoolExecutor(1, "roost-keeper")
+        self._thread: Final = ThreadPoolExecutor(1, "roost-keeper")  # which it starts with the first save
+        self._released: asyncio.Future[None] | None = None
         self._lock = -1
         if path is not None:
             self._take(path)
@@ -39,29 +41,37 @@ class Keeper:
         """Do as the effect says; the answer comes in a later turn of the event loop, in order."""
         if self._path is None:
             self._loop.call_soon(self._said, Saved(effect.file, effect.ticket))
-            return
-        self._pool.submit(self._write, self._path, effect)
+        else:
+            self._thread.submit(self._write, self._path, effect)
 
-    def close(self) -> None:
-        """Finish what is under way and let the file go."""
-        self._pool.shutdown(wait=True)
+    async def close(self) -> None:
+        """Finish what is under way and let the file go; that happens, whether or not somebody waits for it."""
+        if self._path is None:
+            return
+        if self._released is None:
+            self._released = self._loop.run_in_executor(self._thread, self.release)
+            self._thread.shutdown(wait=False)
+        await asyncio.shield(self._released)
+
+    def release(self) -> None:
+        """Let the file go at once; for those who have saved nothing."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def _take(self, path: Path) -> None:
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(path.parent)
             self._lock = os.open(_beside(path, ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.found = path.read_bytes() if path.exists() else b""
         except BlockingIOError:
-            self.close()
+            self.release()
             raise BadConfig(
                 f"{path} is in use: somebody has joined this group with it. Join a group once, or give another folder"
             ) from None
         except OSError as error:
-            self.close()
+            self.release()
             raise BadConfig(f"{path} cannot be used: {error.strerror or error}; give another folder") from None
 
     def _write(self, path: Path, effect: Save) -> None:
@@ -69,7 +79,7 @@ class Keeper:
             (_replace if effect.replace else _append)(path, effect.data)
         except OSError as error:
             trouble = RoostError(
-                f"{path} could not be written: {error.strerror or error}; nothing more is announced. "
+                f"{path} could not be written: {error.strerror or error}; nothing more is saved, nor announced. "
                 "Make room or mend the disk, then join again"
             )
             self._tell(self._failed, trouble)
@@ -89,7 +99,7 @@ def _append(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     if is_new:
-        _sync_folder(path)
+        _sync_folder(path.parent)
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -100,15 +110,24 @@ def _replace(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _sync_folder(path)
+    _sync_folder(path.parent)
 
 
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY)
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, for their owner only, and on the disk: what is saved in it shall be found."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _sync_folder(folder.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -53,7 +53,7 @@ class Desk:
         self._takers[prefix] = taker
 
     def serves(self, prefix: Name) -> bool:
-        """Whether a handler answers for exactly this prefix."""
+        """Whether somebody answers for exactly this prefix."""
         return prefix in self._handlers or prefix in self._takers
 
     def close(self, prefix: Name) -> None:
@@ -71,19 +71,8 @@ class Desk:
     def _asked(self, batch: list[Asked]) -> None:
         answers: list[tuple[bytes, bytes]] = []
         for asked in batch:
-            taker = self._takers.get(asked.prefix)
-            if taker is not None:
-                taker(asked)
-                continue
-            handler = self._handlers.get(asked.prefix)
-            if handler is None:
-                continue
             try:
-                answer = handler(asked.interest)
-                if inspect.isawaitable(answer):
-                    self._run(answer, asked)
-                    continue
-                wire = self._wire(answer, asked.interest)
+                wire = self._answer(asked)
             except Exception as error:  # noqa: BLE001  a handler's bug must not stop the others
                 self._report(asked, error)
                 continue
@@ -91,6 +80,21 @@ class Desk:
                 answers.append((wire, asked.token))
         if answers:
             self._session.reply(answers)
+
+    def _answer(self, asked: Asked) -> bytes | None:
+        """Answer now if that can be; a taker and an async handler do so by themselves."""
+        taker = self._takers.get(asked.prefix)
+        if taker is not None:
+            taker(asked)
+            return None
+        handler = self._handlers.get(asked.prefix)
+        if handler is None:
+            return None
+        answer = handler(asked.interest)
+        if inspect.isawaitable(answer):
+            self._run(answer, asked)
+            return None
+        return self._wire(answer, asked.interest)
 
     def _take_prefix(self, prefix: Name) -> None:
         if self.serves(prefix):

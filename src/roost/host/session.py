@@ -12,9 +12,9 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from roost.errors import Disconnected, Refused, TimedOut
+from roost.errors import Backpressure, Disconnected, Nacked, Refused, RoostError, TimedOut
 from roost.forwarding.endpoint import Endpoint
-from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
+from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Asked, Delivered, Failed
 from roost.forwarding.face import FIRST_FACE, Arrived, Send
 from roost.forwarding.pending import Question
 from roost.forwarding.registrar import REFUSED, REGISTERED, RegistrationChanged
@@ -24,7 +24,7 @@ from roost.host.journal import Journal
 from roost.host.transport import Batch, Owner, Transport, wait_closed
 from roost.machine import Effect
 from roost.naming import Name
-from roost.wire import Signer
+from roost.wire import Data, Signer
 
 FIRST_PAUSE_S: Final = 0.1
 LAST_PAUSE_S: Final = 10.0
@@ -48,8 +48,8 @@ class Session:
         self.randomness: Final = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
         self.endpoint: Final = Endpoint(signer, self.randomness)
         self.on_asked: Callable[[list[Asked]], None] = lambda asked: None  # noqa: ARG005  until somebody serves
-        self._watchers: dict[Name, list[Watcher]] = {}  # by prefix, one for each who registered it
         self.connections = 0
+        self._watchers: Final[dict[Name, list[Watcher]]] = {}  # by prefix, one for each who registered it
         self._dial: Final = dial
         self._transport: Transport | None = None
         self._answers: dict[int, Answer] = {}  # bound: the endpoint's max_pending
@@ -136,6 +136,25 @@ class Session:
         self._execute(self.endpoint.ask(asked, now), now)
         return tickets
 
+    async def exchange(self, question: Question) -> Data:
+        """Ask for one Data and wait for it, unverified; who stops waiting takes back what was asked."""
+        future: asyncio.Future[Data] = self._loop.create_future()
+
+        def answer(effect: Delivered | Failed) -> None:
+            if future.done():
+                return
+            if isinstance(effect, Delivered):
+                future.set_result(effect.data)
+            else:
+                future.set_exception(_error(effect))
+
+        (ticket,) = self.ask([(question, answer)])
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.cancel(ticket)
+            raise
+
     def cancel(self, ticket: int) -> None:
         """Wait no longer."""
         self._answers.pop(ticket, None)
@@ -150,9 +169,10 @@ class Session:
         """Keep a prefix registered until everyone who asked for it has unregistered; `watcher` hears of its changes."""
         if self._ended:
             raise Disconnected(f"the face is closed: serve {prefix} within its `async with` block")
-        self._watchers.setdefault(prefix, []).append(watcher)
         now = self.clock()
-        self._execute(self.endpoint.register(prefix, now), now)
+        effects = self.endpoint.register(prefix, now)
+        self._watchers.setdefault(prefix, []).append(watcher)
+        self._execute(effects, now)
 
     def unregister(self, prefix: Name, watcher: Watcher = _heedless) -> None:
         """Keep it no longer, unless others want it."""
@@ -242,3 +262,13 @@ class Session:
 
     def _tick(self, now: int) -> None:
         self._execute(self.endpoint.tick(now), now)
+
+
+def _error(failed: Failed) -> RoostError:
+    if failed.kind == TIMED_OUT:
+        return TimedOut(failed.reason)
+    if failed.kind == NACKED:
+        return Nacked(failed.reason, failed.nack)
+    if failed.kind == OVERFLOWED:
+        return Backpressure(failed.reason, 100)
+    return Disconnected(failed.reason)

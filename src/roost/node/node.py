@@ -2,14 +2,16 @@
 
 What the forwarder sends to an internal face goes to the machine behind it in the same call, and what that answers goes
 back in, so that a driver sees only real faces. Management is always there; an `Application` (a member of a sync group,
-say) is attached, and what it tells and wants saved passes through to the driver.
+say) is attached, and what it tells and wants saved passes through to the driver. Whoever may destroy faces may destroy
+that of an application, which is detached then.
 """
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
-from roost.forwarding.face import INTERNAL_FACE, Arrived, FaceSpec, Send
+from roost.errors import Backpressure, InvalidInput
+from roost.forwarding.face import INTERNAL_FACE, Arrived, CloseFace, FaceSpec, Send
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.management import Answer, Management
 from roost.machine import Effect, Randomness, earliest
@@ -21,9 +23,13 @@ _INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
 
 
 class Application(Protocol):
-    """A machine with one face, inside the node; `roost.pubsub.participant` is one."""
+    """A machine with one face, inside the node; `roost.pubsub.participant` is one.
+
+    All applications of a node hear what is `Saved`: the names of their files have to be different.
+    """
 
     def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]: ...
+    def close_face(self, face: int, now: int) -> list[Effect]: ...
     def receive(self, event: Arrived | Saved, now: int) -> list[Effect]: ...
     def tick(self, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
@@ -50,16 +56,20 @@ class Node:
         return self._settle(effects, now)
 
     def attach(self, application: Application, now: int) -> list[Effect]:
-        """Give a machine inside this node a face."""
+        """Give a machine inside this node a face; raises `Backpressure` if there are too many."""
         face = self.forwarder.free_face_id()
         effects = self.forwarder.open_face(face, _INSIDE, now)
+        if face not in self.forwarder.faces:
+            raise Backpressure(f"no application can be attached: the node has {len(self.forwarder.faces)} faces", 0)
         self.applications[face] = application
         return self._settle(effects + self._inject(face, application.open_face(face, _INSIDE, now), now), now)
 
     def act(self, application: Application, effects: list[Effect], now: int) -> list[Effect]:
         """Carry out what a command to an attached application returned."""
-        face = next(face for face, attached in self.applications.items() if attached is application)
-        return self._settle(self._inject(face, effects, now), now)
+        for face, attached in self.applications.items():
+            if attached is application:
+                return self._settle(self._inject(face, effects, now), now)
+        raise InvalidInput("the application has no face here, or has lost it: attach it first")
 
     def free_face_id(self) -> int:
         """Return an id for a face about to be opened."""
@@ -137,24 +147,34 @@ class Node:
         """Let the machines on internal faces answer until nothing is left for them."""
         settled: list[Effect] = []
         for _ in range(_MAX_ROUNDS):
-            inside: list[Send] = []
+            inside: list[Send | CloseFace] = []
             for effect in effects:
-                if isinstance(effect, Send) and (effect.face == INTERNAL_FACE or effect.face in self.applications):
+                if isinstance(effect, (Send, CloseFace)) and self._is_inside(effect.face):
                     inside.append(effect)
                 else:
                     settled.append(effect)
             if not inside:
                 return settled
             effects = []
-            for send in inside:
-                if send.face == INTERNAL_FACE:
-                    effects += self._answer(self.management.receive(send.packets, now), now)
-                else:
-                    answer = self.applications[send.face].receive(Arrived(send.face, send.packets), now)
-                    effects += self._inject(send.face, answer, now)
+            for each in inside:
+                effects += self._hand_in(each, now)
         for effect in effects:
-            if isinstance(effect, Send) and (effect.face == INTERNAL_FACE or effect.face in self.applications):
+            if isinstance(effect, Send) and self._is_inside(effect.face):
                 self.unsettled += len(effect.packets)
             else:
                 settled.append(effect)
         return settled
+
+    def _is_inside(self, face: int) -> bool:
+        return face == INTERNAL_FACE or face in self.applications
+
+    def _hand_in(self, effect: Send | CloseFace, now: int) -> list[Effect]:
+        """Give a machine on an internal face what the forwarder has for it."""
+        face = effect.face
+        if isinstance(effect, CloseFace):
+            return self.applications.pop(face).close_face(face, now)
+        if face == INTERNAL_FACE:
+            return self._answer(self.management.receive(effect.packets, now), now)
+        if face not in self.applications:  # it was closed in this very round
+            return []
+        return self._inject(face, self.applications[face].receive(Arrived(face, effect.packets), now), now)

@@ -24,14 +24,15 @@ from roost.pubsub.fetch_effects import (
 from roost.wire.lp import CONGESTION
 
 MAX_BYTES: Final = 1 << 24
-_SETTINGS: Final = FetchSettings(discovery=EXACT, capacity=64, tries=4, lifetime_ms=1000)
+CAPACITY: Final = 64  # segments that are asked for or out of order
+_SETTINGS: Final = FetchSettings(discovery=EXACT, capacity=CAPACITY, tries=4, lifetime_ms=1000)
 
 
 class Collection:
     """One object; each call returns what to ask next, and `over` says when `content` or `trouble` is there."""
 
     def __init__(self, name: Name) -> None:
-        self.tickets: Final[dict[Name, int]] = {}  # kept by the owner; bound: the fetch's capacity
+        self.tickets: Final[dict[Name, int]] = {}  # kept by the owner; bound: CAPACITY
         self.over = False
         self.trouble = ""
         self._fetch: Final = SegmentFetch(name, _SETTINGS)
@@ -55,13 +56,11 @@ class Collection:
 
     def delivered(self, name: Name, event: Delivered, refusal: str, now: int) -> list[Question]:
         """Take in a segment that was verified, or refused."""
-        self.tickets.pop(name, None)
         answer = Distrusted(name, refusal) if refusal else Answered(event.data, event.congested)
         return self._execute(self._fetch.receive(answer, now), now)
 
     def failed(self, name: Name, event: Failed, now: int) -> list[Question]:
         """Take in that no segment came; time-outs are the fetch's own business."""
-        self.tickets.pop(name, None)
         if event.kind not in {NACKED, OVERFLOWED}:
             return []
         reason = event.nack if event.kind == NACKED else CONGESTION

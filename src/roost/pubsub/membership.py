@@ -5,8 +5,12 @@
 
 What comes in are the effects of an endpoint (`Asked`, `Delivered`, `Failed`) and `Saved`; what goes out are `Ask`,
 `Cancel` and `Reply` for the endpoint, `Save` for the disk, and what the member tells: `Learned`, `Ready`, `Announced`.
-Nothing reaches the member that was not verified, except Interests which the protocol does not sign. The face itself is
-`roost.pubsub.participant`'s under the simulator and in a node, and `roost.host`'s in an application.
+Nothing reaches the member that was not verified, except Interests which the protocol does not sign. And a signature is
+good for the name it stands under only: a Data that speaks for the group is named below it and ends as the member's
+prefix does (`v=3`), or what somebody may rightly sign elsewhere would do as a state vector here. A group of NDNd ends
+in a keyword (`32=svs`) which the names of its members' Data do not begin with.
+
+The face itself is `roost.pubsub.participant`'s under the simulator and in a node, and `roost.host`'s in an application.
 """
 
 from __future__ import annotations
@@ -16,21 +20,24 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from roost.forwarding import endpoint_effects as endpoint
-from roost.forwarding.endpoint_effects import Delivered, Failed
+from roost.forwarding.endpoint_effects import NACKED, TIMED_OUT, Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.machine import Effect, Rejected, earliest
 from roost.machine.disk import Saved
 from roost.naming import Name
-from roost.pubsub.collection import Collection
-from roost.pubsub.vetting import Vetting
+from roost.naming.component import KEYWORD
+from roost.pubsub.collection import CAPACITY, Collection
+from roost.pubsub.vetting import MAX_HELD, Vetting
 from roost.sync.port import Answered, Asked, Collect, Collected, Express, Forget, Listener, Stream, Unanswered
 from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest
 
-MAX_ASKED: Final = 1024  # Interests of ours that are unanswered
 MAX_COLLECTIONS: Final = 8
+MAX_ASKED: Final = 1024  # Interests of ours that are unanswered, beside those of collections
+_MAX_TICKETS: Final = MAX_ASKED + MAX_COLLECTIONS * CAPACITY
 CERTIFICATE_LIFETIME_MS: Final = 2000
 CERTIFICATE_TRIES: Final = 2
+_FULL: Final = f"{MAX_ASKED} Interests are unanswered, which is the limit"
 _SAMPLE_BYTES: Final = 64
 
 Whom = TypeVar("Whom", bound=Listener)
@@ -60,8 +67,8 @@ class Membership(Generic[Whom]):
         self.vetting: Final = Vetting(verifier, self._ask_certificate)
         self.overflowed = 0
         self._next_ticket = 1
-        self._asked: Final[dict[int, int | Name | tuple[int, Name]]] = {}  # ticket → for whom; bound: MAX_ASKED
-        self._tickets: Final[dict[int, int]] = {}  # the member's ticket → ours
+        self._asked: Final[dict[int, int | Name | tuple[int, Name]]] = {}  # ticket → for whom; bound: _MAX_TICKETS
+        self._tickets: Final[dict[int, int]] = {}  # the member's ticket → ours; bound: MAX_ASKED
         self._collections: Final[dict[int, Collection]] = {}  # by the member's ticket; bound: MAX_COLLECTIONS
 
     def latest(self) -> Mapping[Stream, int]:
@@ -87,7 +94,7 @@ class Membership(Generic[Whom]):
         effects = self.act(self.member.tick(now), now)
         for ticket, collection in list(self._collections.items()):
             deadline = collection.deadline()
-            if deadline is not None and deadline <= now:
+            if ticket in self._collections and deadline is not None and deadline <= now:
                 effects += self._collected(ticket, collection.tick(now), now)
         return effects
 
@@ -99,7 +106,11 @@ class Membership(Generic[Whom]):
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
-        return {"asked": (len(self._asked), MAX_ASKED), "collections": (len(self._collections), MAX_COLLECTIONS)}
+        return {
+            "asked": (len(self._asked), _MAX_TICKETS),
+            "collections": (len(self._collections), MAX_COLLECTIONS),
+            "held": (len(self.vetting), MAX_HELD),
+        }
 
     # -- what comes in
 
@@ -109,10 +120,12 @@ class Membership(Generic[Whom]):
         evidence = self.member.evidence(interest)
         if evidence is None:
             return self.act(self.member.receive(event, now), now)
+        if isinstance(evidence, Data) and not self._speaks_for_group(evidence.name):
+            return [self._rejected(interest, f"{evidence.name} is no name for what {self.member.prefix} says")]
 
         def then(refusal: str, now: int) -> list[Effect]:
             if refusal:
-                return [_rejected(interest, refusal)]
+                return [self._rejected(interest, refusal)]
             return self.act(self.member.receive(event, now), now)
 
         return self.vetting.check(evidence, then, now)
@@ -122,7 +135,7 @@ class Membership(Generic[Whom]):
         if purpose is None:
             return []
         if isinstance(purpose, Name):
-            return self.vetting.arrived(purpose, event.data if isinstance(event, Delivered) else None, now)
+            return self._certificate(purpose, event, now)
         if isinstance(purpose, tuple):
             return self._segment(purpose[0], purpose[1], event, now)
         if purpose == 0:  # nobody waits for it
@@ -135,15 +148,23 @@ class Membership(Generic[Whom]):
         def then(refusal: str, now: int) -> list[Effect]:
             if refusal:
                 unanswered = self.member.receive(Unanswered(purpose, refusal), now)
-                return [_rejected(data, refusal), *self.act(unanswered, now)]
+                return [self._rejected(data, refusal), *self.act(unanswered, now)]
             return self.act(self.member.receive(Answered(purpose, data), now), now)
 
         return self.vetting.check(data, then, now)
+
+    def _certificate(self, name: Name, event: Delivered | Failed, now: int) -> list[Effect]:
+        if isinstance(event, Delivered):
+            return self.vetting.arrived(name, event.data, now)
+        if event.kind in {TIMED_OUT, NACKED}:
+            return self.vetting.missed(name, now)
+        return self.vetting.unasked(name, event.reason, now)
 
     def _segment(self, ticket: int, name: Name, event: Delivered | Failed, now: int) -> list[Effect]:
         collection = self._collections.get(ticket)
         if collection is None:
             return []
+        collection.tickets.pop(name, None)
         if isinstance(event, Failed):
             return self._collected(ticket, collection.failed(name, event, now), now)
         delivered = event
@@ -151,7 +172,9 @@ class Membership(Generic[Whom]):
         def then(refusal: str, now: int) -> list[Effect]:
             if self._collections.get(ticket) is not collection:
                 return []
-            return self._collected(ticket, collection.delivered(name, delivered, refusal, now), now)
+            effects: list[Effect] = [self._rejected(delivered.data, refusal)] if refusal else []
+            effects += self._cancel_segment(collection, name)  # it may have been asked again meanwhile
+            return effects + self._collected(ticket, collection.delivered(name, delivered, refusal, now), now)
 
         return self.vetting.check(event.data, then, now)
 
@@ -182,8 +205,7 @@ class Membership(Generic[Whom]):
             self.overflowed += 1
             if not effect.ticket:
                 return []
-            reason = f"{MAX_ASKED} Interests are unanswered, which is the limit"
-            return self.act(self.member.receive(Unanswered(effect.ticket, reason), now), now)
+            return self.act(self.member.receive(Unanswered(effect.ticket, _FULL), now), now)
         if effect.ticket:
             self._tickets[effect.ticket] = self._next_ticket
         return self._ask(Question(Name(), wire=effect.interest), effect.ticket)
@@ -191,7 +213,7 @@ class Membership(Generic[Whom]):
     def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
         if len(self._asked) >= MAX_ASKED:
             self.overflowed += 1
-            return self.vetting.arrived(name, None, now)
+            return self.vetting.unasked(name, _FULL, now)
         question = Question(name, can_be_prefix=True, lifetime_ms=CERTIFICATE_LIFETIME_MS, tries=CERTIFICATE_TRIES)
         return self._ask(question, name)
 
@@ -238,6 +260,14 @@ class Membership(Generic[Whom]):
             effects += self._cancel_segment(collection, name)
         return effects
 
+    # -- who speaks, and who is refused
 
-def _rejected(packet: Interest | Data, refusal: str) -> Rejected:
-    return Rejected(str(packet.name), refusal, packet.wire[:_SAMPLE_BYTES])
+    def _speaks_for_group(self, name: Name) -> bool:
+        """Whether a Data of this name may be evidence in our group."""
+        group, prefix = self.member.group, self.member.prefix
+        home = group.prefix(-1) if group and group.at(-1).type == KEYWORD else group
+        return len(name) > len(home) and name.starts_with(home) and name.at(-1) == prefix.at(-1)
+
+    def _rejected(self, packet: Interest | Data, refusal: str) -> Rejected:
+        """Refuse in the name of the group: who is refused can choose any other, a new one each time."""
+        return Rejected(str(self.member.group), refusal, packet.wire[:_SAMPLE_BYTES])

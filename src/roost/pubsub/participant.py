@@ -9,6 +9,7 @@ from roost.forwarding.endpoint import Endpoint
 from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
 from roost.forwarding.face import Arrived, FaceSpec
 from roost.forwarding.pending import Question
+from roost.forwarding.registrar import REGISTERED, RegistrationChanged
 from roost.machine import Effect, earliest
 from roost.machine.disk import Saved
 from roost.pubsub.membership import Ask, Cancel, Membership, Whom
@@ -16,22 +17,26 @@ from roost.sync.port import Reply, Stream
 
 
 class Participant(Generic[Whom]):
-    """An endpoint and the membership behind it; `register` it where a forwarder stands in between."""
+    """An endpoint and the membership behind it; with `register` a forwarder stands in between and is asked for a route.
+
+    The group is joined whenever its Interests begin to come: with the face, or with the route.
+    """
 
     def __init__(self, membership: Membership[Whom], endpoint: Endpoint, *, register: bool = False) -> None:
         self.membership: Final = membership
         self.endpoint: Final = endpoint
-        self._register: Final = register
-        self._started = False
+        self._route: Final = membership.member.route if register else None
+        self._opened = False
 
     def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]:
-        """The face is up; the first time, join the group."""
+        """The face is up, for the first time or again."""
         effects = self.endpoint.connected(face, spec, now)
-        if not self._started:
-            self._started = True
+        if not self._opened:
+            self._opened = True
             self.endpoint.serve(self.member.prefix)
-            if self._register and self.member.route is not None:
-                effects += self.endpoint.register(self.member.route, now)
+            if self._route is not None:
+                effects += self.endpoint.register(self._route, now)
+        if self._route is None:
             effects += self.membership.start(now)
         return self._settle(effects, now)
 
@@ -71,7 +76,7 @@ class Participant(Generic[Whom]):
 
     def deadline(self) -> int | None:
         """When the face or the member wants to be called."""
-        return earliest(self.endpoint.deadline(), self.membership.deadline() if self._started else None)
+        return earliest(self.endpoint.deadline(), self.membership.deadline())
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
@@ -87,6 +92,8 @@ class Participant(Generic[Whom]):
             for effect in effects:
                 if isinstance(effect, (Asked, Delivered, Failed)):
                     inside += self.membership.receive(effect, now)
+                elif isinstance(effect, RegistrationChanged) and effect.state == REGISTERED:
+                    inside += self.membership.start(now)
                 elif isinstance(effect, Ask):
                     questions.append((effect.ticket, effect.question))
                 elif isinstance(effect, Cancel):

@@ -31,7 +31,7 @@ class _Held:
 
 
 class Vetting:
-    """Runs a verifier; `ask` asks for a certificate by (a prefix of) its name, and `arrived` brings what came of it."""
+    """Runs a verifier; `ask` asks for a certificate by (a prefix of) its name, and `arrived` or `missed` ends that."""
 
     def __init__(self, verifier: Checker, ask: Callable[[Name, int], list[Effect]]) -> None:
         self.refused = 0
@@ -48,17 +48,35 @@ class Vetting:
         """Check a packet and go on with `then`, at once or when the certificates are here."""
         return self._check(_Held(packet, then, 0), now)
 
-    def arrived(self, name: Name, certificate: Data | None, now: int) -> list[Effect]:
-        """Take a certificate that was asked for, None if it could not be had."""
-        if certificate is None or self._verifier.learn(certificate, now) is not None:
+    def arrived(self, name: Name, certificate: Data, now: int) -> list[Effect]:
+        """Take a certificate that was asked for."""
+        if self._verifier.learn(certificate, now) is not None:
             self._verifier.missing(name, now)
-        waiting = self._held.pop(name, [])
-        self._count -= len(waiting)
+        return self._check_again(name, now)
+
+    def missed(self, name: Name, now: int) -> list[Effect]:
+        """Take in that nobody answered for a certificate; for a while it is not asked for again."""
+        self._verifier.missing(name, now)
+        return self._check_again(name, now)
+
+    def unasked(self, name: Name, reason: str, now: int) -> list[Effect]:
+        """Take in that we could not ask, which says nothing about the certificate: who waits for it is refused."""
         effects: list[Effect] = []
-        for held in waiting:
+        for held in self._take(name):
+            effects += self._turn_away(held, reason, now)
+        return effects
+
+    def _check_again(self, name: Name, now: int) -> list[Effect]:
+        effects: list[Effect] = []
+        for held in self._take(name):
             held.fetched += 1
             effects += self._check(held, now)
         return effects
+
+    def _take(self, name: Name) -> list[_Held]:
+        waiting = self._held.pop(name, [])
+        self._count -= len(waiting)
+        return waiting
 
     def _check(self, held: _Held, now: int) -> list[Effect]:
         verdict = self._verifier.check(held.packet, now, repeatable=True)
@@ -70,9 +88,7 @@ class Vetting:
             reason = f"{held.packet.name}: more than {MAX_CERTIFICATES} certificates are wanted to verify it"
             return self._refuse(held, reason, now)
         if self._count >= MAX_HELD:
-            self.overflowed += 1
-            reason = f"{held.packet.name} was not checked: {MAX_HELD} packets wait for certificates, which is the limit"
-            return held.then(reason, now)
+            return self._turn_away(held, f"{MAX_HELD} packets wait for certificates, which is the limit", now)
         self._count += 1
         waiting = self._held.get(verdict.name)
         if waiting is not None:
@@ -84,3 +100,7 @@ class Vetting:
     def _refuse(self, held: _Held, reason: str, now: int) -> list[Effect]:
         self.refused += 1
         return held.then(reason, now)
+
+    def _turn_away(self, held: _Held, reason: str, now: int) -> list[Effect]:
+        self.overflowed += 1
+        return held.then(f"{held.packet.name} was not checked: {reason}", now)

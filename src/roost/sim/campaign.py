@@ -1,8 +1,9 @@
 """A campaign: many seeds of one or more scenarios, over several processes, until all are through or ten have failed.
 
 Worker processes are spawned, not forked, so it does not matter what else the caller's process is doing; they get the
-names of the scenarios, not the functions. With one job everything runs in this process. At most a few chunks of seeds
-are under way, and what comes back of each is a few numbers and the failures.
+names of the scenarios, not the functions. With one job everything runs in this process. At most two seeds per worker
+are under way, so a campaign ends soon when it is to end, and what comes back of each is a few numbers or the failure.
+A seed that kills its worker is a failure too: those that were under way are run again, one at a time.
 
 The checksum of a campaign is the sum of the trace hashes of its runs: two builds that give the same one did the same.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -22,7 +24,6 @@ from roost.sim.families import find
 from roost.sim.happened import Violation
 
 MAX_FAILURES: Final = 10
-_MAX_CHUNK: Final = 25  # seeds
 _MODULUS: Final = 1 << 128
 
 
@@ -59,7 +60,7 @@ class Results:
         self.failures += other.failures[: MAX_FAILURES - len(self.failures)]
 
 
-def run_seeds(scenario: str, seeds: range) -> Results:
+def run_seeds(scenario: str, seeds: Iterable[int]) -> Results:
     """Run some seeds of a scenario here and now."""
     play = find(scenario).run
     results = Results()
@@ -91,14 +92,12 @@ def run(
     jobs: int = 1,
     progress: Callable[[str, Results], None] = lambda _scenario, _results: None,
 ) -> dict[str, Results]:
-    """Run so many seeds of each scenario; `progress` is told after each chunk. Stops a scenario at ten failures."""
+    """Run so many seeds of each scenario; `progress` is told after each. Stops a scenario at ten failures."""
     results: dict[str, Results] = {}
     for scenario in scenarios:
         total = results[scenario] = Results()
-        seeds = range(first_seed, first_seed + runs)
-        size = max(1, min(_MAX_CHUNK, runs // (20 * jobs)))
-        chunks = (seeds[low : low + size] for low in range(0, runs, size))
-        with closing(_here(scenario, chunks) if jobs == 1 else _spread(scenario, chunks, jobs)) as parts:
+        seeds = iter(range(first_seed, first_seed + runs))
+        with closing(_here(scenario, seeds) if jobs == 1 else _spread(scenario, seeds, jobs)) as parts:
             for part in parts:
                 total.add(part)
                 progress(scenario, total)
@@ -108,28 +107,61 @@ def run(
     return results
 
 
-def _here(scenario: str, chunks: Iterator[range]) -> Generator[Results, None, None]:
-    for chunk in chunks:
-        yield run_seeds(scenario, chunk)
+def _here(scenario: str, seeds: Iterator[int]) -> Generator[Results, None, None]:
+    for seed in seeds:
+        yield run_seeds(scenario, [seed])
 
 
-def _spread(scenario: str, chunks: Iterator[range], jobs: int) -> Generator[Results, None, None]:
-    """Keep every worker busy with one chunk, and one chunk waiting for each."""
-    under_way: set[Future[Results]] = set()
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_ignore_interrupts) as pool:
+def _spread(scenario: str, seeds: Iterator[int], jobs: int) -> Generator[Results, None, None]:
+    """Run seeds in workers, and those that may have killed a worker once more."""
+    under_way: dict[int, Future[Results] | None] = {}  # None: not even handed over
+    while True:
+        try:
+            yield from _pooled(scenario, seeds, jobs, under_way)
+        except BrokenProcessPool:
+            suspects = list(under_way)
+            under_way.clear()
+            yield from _one_by_one(scenario, suspects)
+        else:
+            return
+
+
+def _pooled(
+    scenario: str, seeds: Iterator[int], jobs: int, under_way: dict[int, Future[Results] | None]
+) -> Generator[Results, None, None]:
+    """Keep every worker busy with one seed, and one waiting for each."""
+    with _workers(jobs) as pool:
         try:
             while True:
-                while len(under_way) < 2 * jobs and (chunk := next(chunks, None)) is not None:
-                    under_way.add(pool.submit(run_seeds, scenario, chunk))
+                while len(under_way) < 2 * jobs and (seed := next(seeds, None)) is not None:
+                    under_way[seed] = None
+                    under_way[seed] = pool.submit(run_seeds, scenario, [seed])
                 if not under_way:
                     return
-                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for each in done:
-                    yield each.result()
+                wait([each for each in under_way.values() if each], return_when=FIRST_COMPLETED)
+                for seed, each in list(under_way.items()):
+                    if each and each.done():
+                        result = each.result()
+                        del under_way[seed]
+                        yield result
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """An interrupt is for whoever started the campaign."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _one_by_one(scenario: str, suspects: list[int]) -> Generator[Results, None, None]:
+    """Run one seed at a time, each in a worker that it may kill."""
+    while suspects:
+        with _workers(1) as pool:
+            try:
+                while suspects:
+                    result = pool.submit(run_seeds, scenario, suspects[:1]).result()
+                    del suspects[0]
+                    yield result
+            except BrokenProcessPool:
+                died = Failure(scenario, suspects.pop(0), "the process that ran it died")
+                yield Results(runs=1, failures=[died])
+
+
+def _workers(jobs: int) -> ProcessPoolExecutor:
+    """Processes that an interrupt ends without a word: the word is with whoever started the campaign."""
+    return ProcessPoolExecutor(jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))

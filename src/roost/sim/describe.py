@@ -19,6 +19,8 @@ from roost.wire.tlv import DATA, INTEREST, LP_PACKET
 
 MAX_TEXT: Final = 300
 _SHOWN_BYTES: Final = 40
+_PLAIN_BYTES: Final = 24  # of a component that is no text, before it is cut
+_BEGINNING_BYTES: Final = 4
 
 
 def describe(what: object) -> str:
@@ -32,12 +34,16 @@ def describe(what: object) -> str:
 def _value(value: object) -> str:
     if isinstance(value, Enum):
         return value.name or str(value.value)
-    if value is None or isinstance(value, (str, int, float, Name, Component)):
+    if value is None or isinstance(value, (str, int, float)):
         return str(value)
+    if isinstance(value, Name):
+        return _name(value)
+    if isinstance(value, Component):
+        return _component(value)
     if isinstance(value, (bytes, bytearray)):
         return _bytes(bytes(value))
     if isinstance(value, (Interest, Data)):
-        return f"{type(value).__name__} {value.name}"
+        return f"{type(value).__name__} {_name(value.name)}"
     if type(value).__str__ is not object.__str__ and not isinstance(value, (tuple, list, dict, set, frozenset)):
         return str(value)
     if isinstance(value, tuple) and type(value).__str__ is not tuple.__str__:
@@ -63,9 +69,9 @@ def packet_summary(packet: bytes) -> str:
 def _packet(packet: bytes) -> str:
     kind = packet[0] if packet else 0
     if kind == INTEREST:
-        return f"Interest {Interest.decode(packet).name}"
+        return f"Interest {_name(Interest.decode(packet).name)}"
     if kind == DATA:
-        return f"Data {Data.decode(packet).name}"
+        return f"Data {_name(Data.decode(packet).name)}"
     return _link_packet(decode_lp(packet)) if kind == LP_PACKET else _bytes(packet)
 
 
@@ -80,6 +86,19 @@ def _link_packet(lp: LpPacket) -> str:
 
 def _reason(nack: int) -> str:
     return REASON_NAMES.get(nack, str(nack)).partition(" (")[0]
+
+
+def _name(name: Name) -> str:
+    return "/" + "/".join([_component(component) for component in name])
+
+
+def _component(component: Component) -> str:
+    """Write a component; sketches and the like are cut to their beginning, size and checksum."""
+    text = str(component)
+    value = component.value
+    if len(value) <= _PLAIN_BYTES or "%" not in text:
+        return text
+    return f"{Component(value[:_BEGINNING_BYTES], component.type)}…({len(value)} bytes, CRC {crc32(value):08x})"
 
 
 def _bytes(value: bytes) -> str:

@@ -86,11 +86,12 @@ class Driver:
         self.now = now
         touched: list[Station] = []
         actions: list[Action] = []
+        arrivals: list[Any] = []
         while heap and heap[0][0] == now:
             event = heappop(heap)
             kind = event[2]
             if kind == ARRIVAL:
-                _arrive(event, touched)
+                arrivals.append(event)
             elif kind == _ACTION:
                 actions.append(event[3])
             elif kind == _ALARM:
@@ -106,6 +107,8 @@ class Driver:
         for action in actions:
             self.events += 1
             action()
+        for arrival in arrivals:  # after a partition, a healing or a crash at the same instant
+            _arrive(arrival, touched)
         for station in touched:
             station.touched = False
             if station.machine is not None:

@@ -22,6 +22,7 @@ class Family:
     name: str
     summary: str
     run: Scenario
+    plan: Callable[[int], object] | None = None  # what a seed comes to, as something that can be printed
 
 
 def built_in() -> list[str]:
@@ -35,7 +36,7 @@ def find(name: str) -> Family:
     try:
         if not colon and name in built_in():
             module = import_module(f"{scenarios.__name__}.{name}")
-            return Family(name, module.SUMMARY, module.run)
+            return Family(name, module.SUMMARY, module.run, getattr(module, "plan", None))
         scenario = getattr(import_module(place), function) if colon else None
     except (ImportError, AttributeError, ValueError) as error:
         raise BadConfig(f"scenario {name} cannot be loaded: {error}") from error

@@ -22,6 +22,7 @@ class Progress:
         self._clock: Final = clock
         self._began: Final = clock()
         self._tenths = 0
+        self._drawing = False  # a bar that is to be drawn over
 
     def show(self, scenario: str, results: Results) -> None:
         """Say how many seeds of a scenario are through."""
@@ -33,11 +34,18 @@ class Progress:
         line = f"{scenario} {results.runs}/{self._runs}{failed}, {seconds:.0f} s"
         if self._terminal:
             filled = _WIDTH * results.runs // self._runs
-            last = results.runs >= self._runs or len(results.failures) >= MAX_FAILURES
-            end = "\n" if last else ""
-            self._stream.write(f"\r\x1b[K[{'█' * filled}{'·' * (_WIDTH - filled)}] {line}{end}")
+            self._drawing = True
+            self._stream.write(f"\r\x1b[K[{'█' * filled}{'·' * (_WIDTH - filled)}] {line}")
+            if results.runs >= self._runs or len(results.failures) >= MAX_FAILURES:
+                self.end()
             self._stream.flush()
         elif 10 * results.runs // self._runs > self._tenths:
             self._tenths = 10 * results.runs // self._runs
             self._stream.write(f"{line}\n")
             self._stream.flush()
+
+    def end(self) -> None:
+        """Leave the bar as it is: what follows stands below it."""
+        if self._drawing:
+            self._drawing = False
+            self._stream.write("\n")

@@ -23,7 +23,7 @@ class Replay:
     def __init__(self, scenario: str, seed: int) -> None:
         family = find(scenario)
         self.error: Exception | None = None
-        self._title: Final = f"{scenario}, seed {seed}: {family.summary}"
+        self._title: Final = f"{scenario}, seed {seed}: {family.plan(seed) if family.plan else family.summary}"
         with watching(KEEP) as worlds:
             try:
                 family.run(seed)

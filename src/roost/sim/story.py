@@ -4,36 +4,45 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias
 
 from roost.machine import SECOND
 from roost.sim.describe import describe, packet_summary
 from roost.sim.driver import START
 from roost.sim.medium import OVERFLOWED, OVERSIZED, Medium
-from roost.sim.trace import SAVING, SENT, TOLD
+from roost.sim.trace import SAVING, SENT, TOLD, Line
 from roost.sim.world import World
+
+Sending: TypeAlias = tuple[bytes, Medium, int, int]  # packet, where, heard by how many, of how many others
 
 
 def timeline(world: World, limit: int = 60, around: int | None = None) -> Iterator[str]:
     """Write at most `limit` lines: those up to a time and a few after it, or the last ones; and what was left out."""
-    lines = list(world.trace.lines)
-    end = len(lines)
+    told = [list(lines) for _, lines in groupby(world.trace.lines, _one_send)]
+    end = len(told)
     if around is not None:
-        end = min(end, bisect_right(lines, around, key=lambda line: line[0]) + limit // 4)
+        end = min(end, bisect_right(told, around, key=lambda lines: lines[0][0]) + limit // 4)
     begin = max(0, end - limit)
     width = max([len(name) for name in world.stations], default=0)
-    before = begin + world.trace.lines_seen - len(lines)
+    before = begin + world.trace.lines_seen - len(world.trace.lines)
     if before:
         yield f"… {before} lines before"
-    for time, station, about, what in lines[begin:end]:
-        yield f"{(time - START) / SECOND:13.6f} s  {station or '—':{width}}  {_words(station, about, what)}"
-    if end < len(lines):
-        yield f"… {len(lines) - end} lines after"
+    for lines in told[begin:end]:
+        time, station, about, what = lines[0]
+        words = _sent(station, [line[3] for line in lines]) if about == SENT else _words(about, what)
+        yield f"{(time - START) / SECOND:13.6f} s  {station or '—':{width}}  {words}"
+    if end < len(told):
+        yield f"… {len(told) - end} lines after"
 
 
-def _words(station: str, about: int, what: Any) -> str:  # noqa: ANN401  as `about` says
-    if about == SENT:
-        return _sent(station, *what)
+def _one_send(line: Line) -> object:
+    """What lines have in common that are told as one: the packet that a station sends to many at once."""
+    time, station, about, what = line
+    return (time, station, what[0]) if about == SENT else id(line)
+
+
+def _words(about: int, what: Any) -> str:  # noqa: ANN401  as `about` says
     if about == TOLD:
         return f"is told: {what or 'a command'}"
     if about == SAVING:
@@ -41,13 +50,16 @@ def _words(station: str, about: int, what: Any) -> str:  # noqa: ANN401  as `abo
     return describe(what)
 
 
-def _sent(station: str, packet: bytes, medium: Medium, heard: int, others: int) -> str:
+def _sent(station: str, sendings: list[Sending]) -> str:
+    return f"{packet_summary(sendings[0][0])} → {', '.join([_where(station, *each) for each in sendings])}"
+
+
+def _where(station: str, _packet: bytes, medium: Medium, heard: int, others: int) -> str:
     where = medium.name if medium.shared else "".join(name for name in medium.stations if name != station)
-    words = f"{packet_summary(packet)} → {where}"
     if heard == OVERSIZED:
-        return f"{words}, dropped: larger than the mtu, {medium.wire.mtu}"
+        return f"{where} (dropped: larger than the mtu, {medium.wire.mtu})"
     if heard == OVERFLOWED:
-        return f"{words}, dropped: the queue is full"
+        return f"{where} (dropped: the queue is full)"
     if medium.shared:
-        return f"{words}, heard by {heard} of {others}"
-    return words if heard else f"{words}, lost"
+        return f"{where} (heard by {heard} of {others})"
+    return where if heard else f"{where} (lost)"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
 from struct import Struct
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 from roost.sim.describe import describe
@@ -40,7 +40,7 @@ SAVED: Final = 6
 OBSERVED: Final = 7  # an effect or a fault that is in the history
 
 
-Line: TypeAlias = tuple[int, str, int, object]  # time, station, what it is about, what
+Line: TypeAlias = tuple[int, str, int, Any]  # time, station, what it is about, what
 
 
 class Trace:

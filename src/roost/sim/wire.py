@@ -20,7 +20,7 @@ class Wire:
     reorder: float = 0.0  # are held back, so that later ones overtake
     held_ms: float = 20.0  # for at most this long
     rate_bps: int = 0  # bits per second, one packet after the other; 0 is without limit
-    queue_bytes: int = QUEUE_BYTES  # that may wait for their turn; what does not fit is dropped
+    queue_bytes: int = QUEUE_BYTES  # with more than this still to be sent before it, a packet is dropped
     mtu: int = 0  # the largest packet in bytes, larger ones are dropped; 0 is without limit
     local: bool = False  # both ends are on one machine: an application and its forwarder
     flags: int = 0  # of the faces, as in `FaceSpec`

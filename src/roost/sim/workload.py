@@ -30,7 +30,9 @@ def bursts(world: World, action: Action, size: int, every_ms: float, *, gap_ms: 
 
     def burst() -> None:
         for number in range(size):
-            world.after(round(number * gap_ms * MS), action)
+            delay = round(number * gap_ms * MS)
+            if world.now + delay <= until:
+                world.after(delay, action)
 
     periodic(world, burst, every_ms, until=until)
 

@@ -10,8 +10,7 @@ passes as soon as one of the two streams goes on.
 
 from __future__ import annotations
 
-from collections.abc import Container
-from itertools import islice
+from collections.abc import Container, Iterator
 from typing import Final
 
 from roost.naming import Name
@@ -41,6 +40,8 @@ class Dataset:
     def __init__(self, max_streams: int) -> None:
         self.max_streams: Final = max_streams
         self.total = 0  # the cumulative count n; stays at what a number component can carry
+        self.elements = 0  # streams that have a number
+        self.names_bytes = 0  # of all streams
         self.collisions = 0
         self.turned_away = 0  # new streams that found no room
         self._entries: Final[dict[Name, _Entry]] = {}
@@ -62,6 +63,7 @@ class Dataset:
                 self.turned_away += 1
                 return False
             entry = _Entry(stream)
+            self.names_bytes += len(stream.value)
         elif number <= entry.number:
             return False
         key = element_key(element_value(stream, number)) if number else _NO_KEY
@@ -85,9 +87,10 @@ class Dataset:
         """All streams, the one changed last at the end."""
         return [(entry.stream, entry.number) for entry in self._entries.values()]
 
-    def recent(self, limit: int) -> list[tuple[Name, int]]:
-        """At most `limit` streams, the one changed last first."""
-        return [(entry.stream, entry.number) for entry in islice(reversed(self._entries.values()), limit)]
+    def recent(self) -> Iterator[tuple[Name, int]]:
+        """All streams, the one changed last first; for whoever may stop early."""
+        for entry in reversed(self._entries.values()):
+            yield entry.stream, entry.number
 
     # -- keys
 
@@ -137,6 +140,7 @@ class Dataset:
 
     def _attach(self, entry: _Entry) -> None:
         key = entry.key
+        self.elements += 1
         for table in self._tables.values():
             table.insert(key)
         if key not in self._holders:
@@ -147,6 +151,7 @@ class Dataset:
 
     def _detach(self, entry: _Entry) -> None:
         key = entry.key
+        self.elements -= 1
         for table in self._tables.values():
             table.erase(key)
         doubles = self._doubles.get(key)

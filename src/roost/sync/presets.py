@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 
 from roost.errors import BadConfig
 from roost.sync.bloom import shape
-from roost.sync.compression import METHODS, NONE, ZLIB
+from roost.sync.compression import METHODS, NONE, ZLIB, compressed_at_most
 from roost.sync.iblt import CELL_BYTES, cells_for
 
 MAX_IBLT_BYTES: Final = 7200  # in one name; the rest of a packet's 8800 bytes is for prefix, signature and content
@@ -30,7 +30,6 @@ class _Preset:
     expected: int  # differing elements the IBLT is made for; the first IBLT, if adaptive
     iblt_compression: str
     content_compression: str
-    threshold: int  # differing elements from which on a reply is due in any case
     max_expected: int
     min_expected: int = 20
     adaptive: bool = False
@@ -42,7 +41,8 @@ class _Preset:
     max_streams: int = 100_000
     max_pending: int = 1000  # Interests kept until there is news
     max_reply_bytes: int = 1 << 20  # of one state, uncompressed
-    max_reply_packets: int = 100  # segments kept for whoever asks for the rest
+    max_reply_packets: int = 100  # segments of one reply
+    max_kept_packets: int = 800  # segments of all replies, for whoever asks for the rest of one
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -54,6 +54,11 @@ class _Preset:
                 raise BadConfig(f"{name}={getattr(self, name)!r}: use one of {', '.join(METHODS)}")
         if self.resend_low_ms > self.resend_high_ms:
             raise BadConfig(f"resend_low_ms={self.resend_low_ms} lies above resend_high_ms={self.resend_high_ms}")
+        if self.max_kept_packets < self.max_reply_packets:
+            raise BadConfig(
+                f"max_kept_packets={self.max_kept_packets} would not hold one reply of "
+                f"max_reply_packets={self.max_reply_packets}"
+            )
         if self.expected not in self.ladder:
             sizes = ", ".join(map(str, self.ladder))
             raise BadConfig(f"expected={self.expected} is none of the sizes of an adaptive IBLT: {sizes}")
@@ -75,6 +80,11 @@ class _Preset:
         return tuple(sizes)
 
     @property
+    def max_iblt_bytes(self) -> int:
+        """How many bytes an IBLT has at most, compressed as agreed."""
+        return compressed_at_most(CELL_BYTES * self.max_cells, self.iblt_compression)
+
+    @property
     def max_cells(self) -> int:
         """How many cells a received IBLT has at most."""
         return cells_for(self.ladder[-1])
@@ -93,11 +103,19 @@ class FullPreset(_Preset):
     expected: int = 80
     iblt_compression: str = ZLIB
     content_compression: str = ZLIB
-    threshold: int = 40
     max_expected: int = 320
     doubtful_freshness_ms: int = 10  # of an entire state, and of what the other may well have
     suppression_ms: int = 100  # an Interest that was just sent is not sent again
     max_waiting: int = 1000  # Interests from members that know more, to be looked at again
+
+    def __post_init__(self) -> None:
+        super(FullPreset, self).__post_init__()  # slots make a new class, which a bare super() does not know
+        soonest_ms = self.sync_lifetime_ms // 2 + self.resend_low_ms
+        if self.suppression_ms > soonest_ms:
+            raise BadConfig(
+                f"suppression_ms={self.suppression_ms} is longer than the {soonest_ms} ms after which an Interest is "
+                "sent again"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,14 +127,17 @@ class PartialPreset(_Preset):
     expected: int = 40
     iblt_compression: str = NONE
     content_compression: str = NONE
-    threshold: int = 20
+    threshold: int = 20  # differing elements from which on a reply is due in any case
     max_expected: int = 160
+    max_reply_bytes: int = 1 << 22  # a hello has to hold all streams
+    max_reply_packets: int = 1000
+    max_kept_packets: int = 4000
     hello_lifetime_ms: int = 1000
     bloom_count: int = 6
     bloom_p_milli: int = 1
 
     def __post_init__(self) -> None:
-        super(PartialPreset, self).__post_init__()  # slots make a new class, which a bare super() does not know
+        super(PartialPreset, self).__post_init__()  # as above
         shape(self.bloom_count, self.bloom_p_milli)
 
 

@@ -15,8 +15,9 @@ Where the C++ library does harm we differ, and only there: a reply on its way (`
 an Interest sent less than 100 ms ago is left in place instead of being withdrawn; a reply that cannot be read is waited
 out like one without news, because the network would give it again; news of our own end that wait at once. Above all, a
 reply that brings an asker nothing new may live for ever: every cache that gets it from another counts its freshness
-anew, and members that ask the same hand it round, in front of those who have news. So (5) looks REACH numbers ahead for
-what the asker has, not one; and where it cannot tell whether a reply has any news it makes it fresh for 10 ms only.
+anew, and members that ask the same hand it round, in front of those who have news. So (5) looks up to REACH numbers
+ahead for what the asker has, not one; and where it cannot tell whether a reply has any news it makes it fresh for 10 ms
+only.
 
 Interests have no signature and come without a sender. One of ours that comes back to us looks like that of a member who
 has what we have: it is kept (3), and costs at most one reply that nobody wants.
@@ -24,76 +25,45 @@ has what we have: it is kept (3), and costs at most one reply that nobody wants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from roost.errors import BadPacket
 from roost.machine import MS, Effect, Randomness, Rejected, earliest
-from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.sync.compression import compress, decompress
-from roost.sync.dataset import MAX_NUMBER, Dataset
+from roost.sync.dataset import MAX_NUMBER
 from roost.sync.entire_state import EntireState
-from roost.sync.iblt import CELL_BYTES, Difference
+from roost.sync.iblt import Difference
 from roost.sync.ledger import Ledger
-from roost.sync.own_streams import OwnStreams
-from roost.sync.port import Asked, Collect, Event, Learned, Reply, Stream
+from roost.sync.port import Asked, Collect, Learned, Reply, Stream
 from roost.sync.presets import FullPreset
+from roost.sync.psync_member import PSyncMember
 from roost.sync.psync_names import full_question, parse_full
-from roost.sync.request import COLLECT_MS, Missed, Received, Request
-from roost.sync.sizing import Sizing
-from roost.sync.state_replies import StateReplies, compressed_at_most
-from roost.sync.sync_interests import PendingInterests, SyncInterest, open_iblt
+from roost.sync.request import COLLECT_MS, Missed, Outcome, Received
+from roost.sync.sync_interests import SyncInterest, open_iblt
 from roost.sync.sync_state import decode_state
 from roost.sync.waiting_list import WaitingList
-from roost.wire import Data, Interest, Signer
+from roost.wire import Signer
 
 REACH: Final = 32  # numbers by which an asker's stream may be apart from ours, and we notice
+GUESSES: Final = 1000  # hashes that this may take per Interest: among many streams we do not look as far
 _SAMPLE_BYTES: Final = 64
 
 
-class PSyncFull:
-    """A member of a full-sync group; `group` is what PSync calls the sync prefix."""
+class PSyncFull(PSyncMember[FullPreset]):
+    """A member of a full-sync group."""
 
     def __init__(self, group: Name, preset: FullPreset, signer: Signer, randomness: Randomness, ledger: Ledger) -> None:
-        self.group: Final = group
-        self.prefix: Final = group
-        self.route: Final = group
+        longest = full_question(group, bytes(preset.max_iblt_bytes), MAX_NUMBER)
+        lifetime_ms = preset.sync_lifetime_ms
+        super().__init__(group, preset, signer, randomness, ledger, longest=longest, lifetime_ms=lifetime_ms)
         self.multicast: Final = group
-        self.preset: Final = preset
-        self.dataset: Final = Dataset(preset.max_streams)
-        largest = bytes(compressed_at_most(CELL_BYTES * preset.max_cells, preset.iblt_compression))
-        self.replies: Final = StateReplies(signer, randomness, preset, full_question(group, largest, MAX_NUMBER))
-        self.sizing: Final = Sizing(preset.ladder, preset.expected)
-        self.pending: Final = PendingInterests(preset.max_pending)
         self.waiting: Final = WaitingList(preset.max_waiting)
-        self.segments_gone = 0  # asked for, but not kept any more
-        self._own: Final = OwnStreams(ledger, self.dataset, preset.sync_lifetime_ms)
-        self.entire: Final = EntireState(self.dataset, self.replies)
-        self._randomness: Final = randomness
-        self._request: Final = Request()
+        self.entire: Final = EntireState(self.dataset, self.replies, longest)
         self._sent_at = 0
         self._resend_at: int | None = None
         self._quiet = False  # the network would give the same reply again; ends with `_resend_at`
         self._look_again_at: int | None = None
-
-    def evidence(self, interest: Interest) -> Interest | Data | None:  # noqa: ARG002  the port's shape
-        """Sync Interests of PSync are not signed."""
-        return None
-
-    def latest(self) -> Mapping[Stream, int]:
-        """The highest known number of every stream."""
-        return {Stream(name): number for name, number in self.dataset.items()}
-
-    # -- commands
-
-    def produce(self, stream: Name, now: int) -> list[Effect]:  # noqa: ARG002  the port's shape
-        """Make a stream ours."""
-        return self._own.produce(stream)
-
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:
-        """Tell the group that a stream of ours has come to `high`, once that is on the disk."""
-        return self._own.announce(stream, high, now)
 
     # -- the machine's verbs
 
@@ -101,26 +71,6 @@ class PSyncFull:
         """Join the group, or join it again."""
         self._quiet = False
         return self._own.start(now) + self._ask(now)
-
-    def receive(self, event: Event, now: int) -> list[Effect]:
-        """Take in an Interest, an answer, or that something is on the disk."""
-        if isinstance(event, Asked):
-            return self._asked(event, now)
-        if isinstance(event, Saved):
-            news, effects = self._own.saved(event)
-            return effects + self._tell(news, now) if news else effects
-        outcome = self._request.receive(event, now)
-        if outcome is None:
-            return []
-        if isinstance(outcome, Collect):
-            self._resend_at = now + COLLECT_MS * MS
-            return [outcome]
-        if isinstance(outcome, Received) and not outcome.nack:
-            return self._reply_came(outcome, now)
-        if isinstance(outcome, Missed) and not outcome.expired:  # the timer runs out before a lifetime does
-            self._resend_at = now + self._jitter()
-            return [Rejected(str(self.group), outcome.reason, outcome.bad[:_SAMPLE_BYTES])] if outcome.bad else []
-        return []
 
     def tick(self, now: int) -> list[Effect]:
         """Ask again, and look again at those who know more."""
@@ -152,6 +102,17 @@ class PSyncFull:
         self._resend_at = now + self.preset.sync_lifetime_ms * MS // 2 + self._jitter()
         self.sizing.sent()
         return self._request.ask(question, self.preset.sync_lifetime_ms, now)
+
+    def _came_back(self, outcome: Outcome, now: int) -> list[Effect]:
+        if isinstance(outcome, Collect):
+            self._resend_at = now + COLLECT_MS * MS
+            return [outcome]
+        if isinstance(outcome, Received) and not outcome.nack:
+            return self._reply_came(outcome, now)
+        if isinstance(outcome, Missed) and not outcome.expired:  # the timer runs out before a lifetime does
+            self._resend_at = now + self._jitter()
+            return [Rejected(str(self.group), outcome.reason, outcome.bad[:_SAMPLE_BYTES])] if outcome.bad else []
+        return []
 
     def _reply_came(self, reply: Received, now: int) -> list[Effect]:
         self.pending.drop(reply.question)
@@ -196,7 +157,6 @@ class PSyncFull:
             if question is None:
                 self.segments_gone += 1
                 return []
-            self.replies.check_name(name)
             interest = SyncInterest(event, open_iblt(question.iblt, self.preset), now, total=question.total)
         except BadPacket as error:
             return [Rejected(str(self.group), str(error), event.interest.wire[:_SAMPLE_BYTES])]
@@ -228,10 +188,11 @@ class PSyncFull:
         if not theirs:
             return entries, False
         lacked: list[tuple[Name, int]] = []
+        reach = max(1, min(REACH, GUESSES // (2 * len(entries) + 1)))
         explained = 0  # of theirs, by streams that we know too
         news = False
         for stream, number in entries:
-            found = self.dataset.number_in(stream, theirs, REACH)
+            found = self.dataset.number_in(stream, theirs, reach)
             explained += found > 0
             news |= 0 < found < number
             if found < number:
@@ -246,7 +207,7 @@ class PSyncFull:
         self.waiting.drop(interest.name)
         if interest.total == ours and not difference.positive and difference.negative:
             return []
-        content = self.entire.content(interest.name, now)
+        content = self.entire.content(now)
         if not content:
             return []
         self.pending.drop(interest.name)
@@ -289,14 +250,3 @@ class PSyncFull:
         packet = self.replies.add(interest.name, interest.name, content, freshness_ms, now)
         replied: list[Effect] = [*withdrawn, Reply(packet, interest.token)]
         return replied + self._ask(now) if withdrawn else replied
-
-    def _difference(self, interest: SyncInterest) -> Difference:
-        difference = self.dataset.iblt_like(interest.iblt).difference(interest.iblt)
-        if difference.complete:
-            self.sizing.decoded(difference.size)
-        else:
-            self.sizing.undecodable(interest.iblt.cells)
-        return difference
-
-    def _jitter(self) -> int:
-        return self._randomness.randint(self.preset.resend_low_ms * MS, self.preset.resend_high_ms * MS)

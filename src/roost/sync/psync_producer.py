@@ -11,6 +11,9 @@ producer compares (D = own − received) and does one of these:
 When something is published, a kept Interest is answered if it wants that or |D| has come to E/2 by it, and dropped if
 its D cannot be decoded any more.
 
+There are never more streams than a hello can hold: a consumer takes the IBLT that came with it for what it was told,
+and would miss whatever was left out.
+
 Several producers of the same streams may share a prefix (anycast). They are no members of one group to each other: what
 one of them publishes the others must learn in another way. Only with a damaged ledger does a producer say hello itself,
 to learn from such others how far its streams were.
@@ -18,76 +21,54 @@ to learn from such others how far its streams were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from roost.errors import BadPacket
-from roost.machine import MS, Effect, Randomness, Rejected, earliest
-from roost.machine.disk import Saved
+from roost.errors import Backpressure, BadPacket
+from roost.machine import Effect, Randomness, Rejected, earliest
 from roost.naming import Component, Name
 from roost.naming.conventions import segment
 from roost.sync.compression import compress, decompress
-from roost.sync.dataset import Dataset
-from roost.sync.iblt import CELL_BYTES, Difference, cells_for
+from roost.sync.iblt import cells_for
 from roost.sync.ledger import Ledger
-from roost.sync.own_streams import OwnStreams
-from roost.sync.port import Asked, Collect, Event, Reply, Stream
+from roost.sync.port import Asked, Collect, Reply
 from roost.sync.presets import PartialPreset
+from roost.sync.psync_member import PSyncMember
 from roost.sync.psync_names import SyncQuestion, hello_question, parse_partial, sync_question
-from roost.sync.request import Received, Request
-from roost.sync.sizing import Sizing
-from roost.sync.state_replies import StateReplies, compressed_at_most
+from roost.sync.request import Outcome, Received
+from roost.sync.state_replies import room_for
 from roost.sync.subscriptions import decode_wanted
-from roost.sync.sync_interests import PendingInterests, SyncInterest, open_iblt
+from roost.sync.sync_interests import SyncInterest, open_iblt
 from roost.sync.sync_state import decode_state
-from roost.wire import Data, Interest, Signer, encode_data
+from roost.wire import Signer, encode_data
 from roost.wire.data import NACK
 
 _SAMPLE_BYTES: Final = 64
 
 
-class PSyncProducer:
-    """A producer of partial sync; `group` is what PSync calls the sync prefix."""
+class PSyncProducer(PSyncMember[PartialPreset]):
+    """A producer of partial sync."""
 
     def __init__(
         self, group: Name, preset: PartialPreset, signer: Signer, randomness: Randomness, ledger: Ledger
     ) -> None:
-        self.group: Final = group
-        self.prefix: Final = group
-        self.route: Final = group
+        largest = Component(bytes(preset.max_iblt_bytes))
+        longest = sync_question(group, (largest,), largest)
+        lifetime_ms = preset.hello_lifetime_ms
+        super().__init__(group, preset, signer, randomness, ledger, longest=longest, lifetime_ms=lifetime_ms)
         self.multicast: Final = None
-        self.preset: Final = preset
-        self.dataset: Final = Dataset(preset.max_streams)
-        self.sizing: Final = Sizing(preset.ladder, preset.expected)
-        self.pending: Final = PendingInterests(preset.max_pending)
-        self.segments_gone = 0  # asked for, but not kept any more
         self.nacks = 0
-        largest = Component(bytes(compressed_at_most(CELL_BYTES * preset.max_cells, preset.iblt_compression)))
-        self.replies: Final = StateReplies(signer, randomness, preset, sync_question(group, (largest,), largest))
         self._largest: Final = largest  # what our IBLT may grow to
         self._signer: Final = signer
-        self._randomness: Final = randomness
-        self._own: Final = OwnStreams(ledger, self.dataset, preset.hello_lifetime_ms)
-        self._request: Final = Request()
+        self._hello_bytes: Final = self.replies.state_bytes(hello_question(group) / largest)
         self._hello_at: int | None = None
 
-    def evidence(self, interest: Interest) -> Interest | Data | None:  # noqa: ARG002  the port's shape
-        """Sync Interests of PSync are not signed."""
-        return None
-
-    def latest(self) -> Mapping[Stream, int]:
-        """The highest number of every stream."""
-        return {Stream(name): number for name, number in self.dataset.items()}
-
-    # -- commands
-
-    def produce(self, stream: Name, now: int) -> list[Effect]:  # noqa: ARG002  the port's shape
+    def produce(self, stream: Name, now: int) -> list[Effect]:
         """Make a stream ours; consumers who say hello see it."""
-        return self._own.produce(stream)
-
-    def announce(self, stream: Name, high: int, now: int) -> list[Effect]:
-        """Tell consumers that a stream of ours has come to `high`, once that is on the disk."""
-        return self._own.announce(stream, high, now)
+        streams, names_bytes = len(self.dataset) + 1, self.dataset.names_bytes + len(stream.value)
+        if stream not in self.dataset and room_for(streams, names_bytes) > self._hello_bytes:
+            limit = f"a hello has to hold all streams, and {self._hello_bytes} bytes hold no more than {streams - 1}"
+            raise Backpressure(f"{stream} cannot be produced: {limit}", 0)
+        return super().produce(stream, now)
 
     # -- the machine's verbs
 
@@ -95,21 +76,6 @@ class PSyncProducer:
         """Begin to answer; ask what others remember if our disk does not."""
         effects = self._own.start(now)
         return effects if self._own.settled else effects + self._say_hello(now)
-
-    def receive(self, event: Event, now: int) -> list[Effect]:
-        """Take in an Interest, that something is on the disk, or what others remember."""
-        if isinstance(event, Asked):
-            return self._asked(event, now)
-        if isinstance(event, Saved):
-            news, effects = self._own.saved(event)
-            return effects + self._tell(news, now) if news else effects
-        outcome = self._request.receive(event, now)
-        if isinstance(outcome, Collect):
-            return [outcome]
-        if outcome is None or self._own.settled:
-            return []
-        self._hello_at = now + self._jitter()
-        return self._remembered(outcome, now) if isinstance(outcome, Received) and not outcome.nack else []
 
     def tick(self, now: int) -> list[Effect]:
         """Say hello again, or go on without others."""
@@ -130,6 +96,14 @@ class PSyncProducer:
     def _say_hello(self, now: int) -> list[Effect]:
         self._hello_at = None
         return self._request.ask(hello_question(self.prefix), self.preset.hello_lifetime_ms, now)
+
+    def _came_back(self, outcome: Outcome, now: int) -> list[Effect]:
+        if isinstance(outcome, Collect):
+            return [outcome]
+        if self._own.settled:
+            return []
+        self._hello_at = now + self._jitter()
+        return self._remembered(outcome, now) if isinstance(outcome, Received) and not outcome.nack else []
 
     def _remembered(self, reply: Received, now: int) -> list[Effect]:
         preset = self.preset
@@ -168,7 +142,7 @@ class PSyncProducer:
     def _hello(self, event: Asked, now: int) -> list[Effect]:
         question = event.interest.name
         name = question / self._iblt()
-        content = self.replies.content(name, self.dataset.recent(len(self.dataset)))
+        content = self.replies.content(name, self.dataset.recent())
         packet = self.replies.add(question, name, content, self.preset.reply_freshness_ms, now)
         return [Reply(packet, event.token)]
 
@@ -182,11 +156,12 @@ class PSyncProducer:
         self.pending.add(interest, now)
         return []
 
-    def _tell(self, news: list[tuple[Name, int]], now: int) -> list[Effect]:
+    def _tell(self, news: list[tuple[Name, int]], now: int) -> list[Effect]:  # noqa: ARG002  as full sync needs it
+        """Answer kept Interests with what is new, and with all else that our IBLT would make them pass over."""
         effects: list[Effect] = []
         for interest in self.pending.alive(now):
             difference = self._difference(interest)
-            entries = self._wanted(interest, news)
+            entries = self._wanted(interest, self.dataset.elements_of(difference.positive))
             if not difference.complete:
                 self.pending.drop(interest.name)
             elif entries or difference.size >= self._threshold(interest):
@@ -216,18 +191,7 @@ class PSyncProducer:
         """The preset's, for an IBLT of the size that was received."""
         return max(1, self.preset.threshold * interest.iblt.cells // cells_for(self.preset.expected))
 
-    def _difference(self, interest: SyncInterest) -> Difference:
-        difference = self.dataset.iblt_like(interest.iblt).difference(interest.iblt)
-        if difference.complete:
-            self.sizing.decoded(difference.size)
-        else:
-            self.sizing.undecodable(interest.iblt.cells)
-        return difference
-
     def _iblt(self) -> Component:
         self.sizing.sent()
         raw = self.dataset.iblt(self.sizing.expected).encode()
         return Component(compress(raw, self.preset.iblt_compression))
-
-    def _jitter(self) -> int:
-        return self._randomness.randint(self.preset.resend_low_ms * MS, self.preset.resend_high_ms * MS)

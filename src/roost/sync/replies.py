@@ -9,7 +9,8 @@ Members of a full-sync group answer the same question, and two that do so in the
 replies the same name. That is harmless while each is one segment; of two larger ones a reader would put together
 segments that never belonged together. Larger replies therefore have random bits behind the milliseconds.
 
-The bound is in packets, each of at most 8800 bytes; the oldest reply makes room for the newest.
+The bounds are in packets, each of at most 8800 bytes: of one reply, and of all that are kept, where the oldest makes
+room for the newest. What is being collected is kept until `KEEP_MS` after the last segment was asked for.
 """
 
 from __future__ import annotations
@@ -43,22 +44,25 @@ class _Kept:
         self.last: Final = max(0, len(content) - 1) // size
         self.freshness_ms: Final = freshness_ms
         self.fresh_until: Final = now + freshness_ms * MS
-        self.until: Final = now + max(freshness_ms, KEEP_MS) * MS
+        self.until = now + max(freshness_ms, KEEP_MS) * MS
         self.packets: Final[dict[int, bytes]] = {}  # those that were asked for; bound: last + 1
 
 
 class Replies:
     """The replies of one member."""
 
-    def __init__(self, signer: Signer, randomness: Randomness, segment_bytes: int, max_packets: int) -> None:
-        self.max_packets: Final = max_packets
+    def __init__(
+        self, signer: Signer, randomness: Randomness, segment_bytes: int, max_packets: int, max_kept: int
+    ) -> None:
+        self.max_packets: Final = max_packets  # of one reply
+        self.max_kept: Final = max_kept  # of all
         self.evicted = 0  # replies that made room before their time
         self.packets = 0
         self._signer: Final = signer
         self._randomness: Final = randomness
         self._segment_bytes: Final = segment_bytes
         self._version = 0
-        self._by_version: Final[dict[Name, _Kept]] = {}  # the oldest first; bound: max_packets segments in all
+        self._by_version: Final[dict[Name, _Kept]] = {}  # the oldest first; bound: max_kept segments in all
         self._by_question: Final[dict[Name, _Kept]] = {}  # the newest reply to each; bound: as above
 
     def room_bytes(self, name: Name) -> int:
@@ -77,7 +81,7 @@ class Replies:
         versioned = name / version(number)
         kept = _Kept(question, versioned, content, size, freshness_ms, now)
         self._expire(now)
-        while self.packets + kept.last + 1 > self.max_packets:
+        while self.packets + kept.last + 1 > self.max_kept:
             self.evicted += 1
             self._drop(next(iter(self._by_version.values())))
         self._by_version[versioned] = kept
@@ -99,7 +103,10 @@ class Replies:
             number = segment_number(name.at(-1))
         except BadPacket:
             return None
-        return self._packet(kept, number) if number <= kept.last else None
+        if number > kept.last:
+            return None
+        kept.until = max(kept.until, now + KEEP_MS * MS)
+        return self._packet(kept, number)
 
     def _packet(self, kept: _Kept, number: int) -> bytes:
         packet = kept.packets.get(number)

@@ -8,7 +8,7 @@ from typing import Final
 from roost.errors import BadConfig, BadPacket
 from roost.machine import Randomness
 from roost.naming import Name
-from roost.sync.compression import GZIP, NONE, ZLIB, compress
+from roost.sync.compression import compress, compressed_at_most
 from roost.sync.presets import FullPreset, PartialPreset
 from roost.sync.replies import Replies
 from roost.sync.sync_state import encode_state
@@ -24,7 +24,8 @@ class StateReplies(Replies):
         self, signer: Signer, randomness: Randomness, preset: FullPreset | PartialPreset, longest: Name
     ) -> None:
         """Take the longest name a reply can have, to find out at once if it cannot."""
-        super().__init__(signer, randomness, preset.segment_bytes, preset.max_reply_packets)
+        packets = (preset.max_reply_packets, preset.max_kept_packets)
+        super().__init__(signer, randomness, preset.segment_bytes, *packets)
         self._method: Final = preset.content_compression
         self._max_bytes: Final = preset.max_reply_bytes
         try:
@@ -47,6 +48,11 @@ class StateReplies(Replies):
         return compress(encode_state(sorted(within(entries, self.state_bytes(name)))), self._method)
 
 
+def room_for(streams: int, names_bytes: int) -> int:
+    """How many bytes a state of so many streams takes, at most."""
+    return names_bytes + (streams + 1) * _OVERHEAD_BYTES
+
+
 def within(entries: Iterable[tuple[Name, int]], max_bytes: int) -> list[tuple[Name, int]]:
     """The first of these elements, as many as a state of `max_bytes` can hold."""
     found: list[tuple[Name, int]] = []
@@ -57,12 +63,3 @@ def within(entries: Iterable[tuple[Name, int]], max_bytes: int) -> list[tuple[Na
             break
         found.append(entry)
     return found
-
-
-def compressed_at_most(size_bytes: int, method: str) -> int:
-    """How many bytes a compression makes of so many at worst: none of them makes everything smaller."""
-    if method == NONE:
-        return size_bytes
-    if method in {ZLIB, GZIP}:
-        return size_bytes + size_bytes // 1024 + 32
-    return size_bytes + size_bytes // 64 + 640

@@ -28,7 +28,7 @@ class SyncInterest:
     def __init__(self, asked: Asked, iblt: Iblt, now: int, *, total: int = 0, wanted: Wanted | None = None) -> None:
         self.name: Final[Name] = asked.interest.name
         self.token: Final = asked.token
-        self.expires: Final = now + min(asked.interest.lifetime_ms, MAX_LIFETIME_MS) * MS
+        self.expires = now + min(asked.interest.lifetime_ms, MAX_LIFETIME_MS) * MS
         self.iblt: Final = iblt
         self.total: Final = total  # the sender's cumulative count, in full sync
         self.wanted: Final = wanted
@@ -46,8 +46,11 @@ class PendingInterests:
         return len(self._kept)
 
     def add(self, interest: SyncInterest, now: int) -> None:
-        """Keep an Interest until its lifetime ends; one of the same name is replaced."""
-        if interest.name not in self._kept and len(self._kept) >= self.maximum:
+        """Keep an Interest until its lifetime ends; one of the same name is replaced, but for how long it is kept."""
+        known = self._kept.get(interest.name)
+        if known is not None:
+            interest.expires = max(interest.expires, known.expires)
+        elif len(self._kept) >= self.maximum:
             self.expire(now)
             if len(self._kept) >= self.maximum:
                 self.turned_away += 1
@@ -73,6 +76,8 @@ class PendingInterests:
 def open_iblt(raw: bytes, preset: FullPreset | PartialPreset) -> Iblt:
     """Read a received IBLT, of a size that we can compare with ours."""
     cells = preset.max_cells
+    if len(raw) > preset.max_iblt_bytes:  # made longer than compression does, so that less fits beside it in a reply
+        raise BadPacket(f"an IBLT of {len(raw)} bytes was received, none is longer than {preset.max_iblt_bytes} bytes")
     iblt = decode_iblt(decompress(raw, preset.iblt_compression, CELL_BYTES * cells), cells)
     if not preset.accepts(iblt.cells):
         raise BadPacket(f"an IBLT of {iblt.cells} cells was received, this group has another size")

@@ -7,6 +7,7 @@ lives, and no number was given twice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -74,7 +75,7 @@ def _draw_wanted(streams: list[Name], draw: Random) -> list[Name]:
     return draw.sample(streams, min(len(streams), draw.choice([1, 3, 10, len(streams)])))
 
 
-def _list_of(wanted: list[Name], *, ranges: bool) -> Any:  # noqa: ANN401  a maker of either list
+def _list_of(wanted: list[Name], *, ranges: bool) -> Callable[[], Subscriptions]:
     few = len(wanted) <= 10
 
     def make() -> Subscriptions:
