@@ -261,6 +261,18 @@ def test_a_group_nobody_gave_us_a_key_for_is_refused_with_the_reason_however_oft
     run(test)
 
 
+def test_protocols_and_subscriptions_are_taken_by_name_too(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with anyone() as a, anyone() as b, a.join("/p", "psync-partial", folder=tmp_path / "a") as producer:
+            await producer.announce("/p/a", await producer.produce("/p/a"))
+            async with b.follow("/p", ["/p/a"], folder=tmp_path / "b") as followed:
+                assert (await anext(followed)).high == 1
+            with pytest.raises(BadConfig, match="svs3, svs2, psync"):
+                a.join("/p", "svs4")
+
+    run(test)
+
+
 def test_two_cannot_count_in_one_file(tmp_path: Path) -> None:
     async def test() -> None:
         async with anyone() as a, anyone() as b, a.join("/group", folder=tmp_path):
@@ -353,6 +365,21 @@ def test_a_group_ends_with_its_face_and_whoever_waits_hears_of_it(tmp_path: Path
         await group.close()
         async with anyone() as other, other.join("/group", protocol, folder=tmp_path) as again:
             assert await again.produce("/me") == 2, "what was under way is on the disk"
+
+    run(test)
+
+
+@pytest.mark.parametrize("protocol", MEMBERS, ids=NAMES)
+def test_a_group_that_was_left_leaves_nothing_behind_on_its_face(tmp_path: Path, protocol: Protocol) -> None:
+    async def test() -> None:
+        async with anyone() as face:
+            async with face.join("/group", protocol, folder=tmp_path) as group:
+                await group.announce("/me", await group.produce("/me"))
+            await asyncio.sleep(0)
+            session = face._session
+            assert (session._answers, session._watchers, face._groups) == ({}, {}, set())
+            assert not face._desk.serves(group.member.prefix)
+            assert {task for task in asyncio.all_tasks() if "Group" in repr(task.get_coro())} == set()
 
     run(test)
 

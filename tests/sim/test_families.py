@@ -15,7 +15,7 @@ from roost.sim.replay import how_to
 
 SEED = int(os.environ.get("ROOST_SIM_SEED", "1"))
 RUNS = {"forwarding": 600}  # enough to catch each loop rule left out, several times over
-RUNS_OF_OTHERS = 100
+RUNS_OF_OTHERS = 64
 PARTS = 8
 
 

@@ -222,3 +222,13 @@ def test_the_verb_finds_scenarios_where_it_is_called(
     monkeypatch.syspath_prepend(str(tmp_path / "elsewhere"))  # what the verb adds to the path goes with the test
     assert main(["sim", "my_own_scenario:empty", "--runs", "3", "--jobs", "2"]) == 0
     assert "every promise was kept" in capsys.readouterr().out
+
+
+def nothing(seed: int) -> None:
+    """Forget to return the world."""
+
+
+def test_a_scenario_that_returns_no_world_is_told_so() -> None:
+    results = campaign.run_seeds(f"{__name__}:nothing", [5])
+    assert [failure.seed for failure in results.failures] == [5]
+    assert "a scenario returns its world" in results.failures[0].sentence

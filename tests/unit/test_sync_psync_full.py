@@ -360,6 +360,7 @@ def test_rule_5_a_stream_of_which_they_have_the_next_number_is_left_out() -> Non
     publish(member, "/B", 1)
     reply = one(member.receive(asked(question([("/A", 2)])), NOW), Reply)
     assert content_of(reply) == [("/B", 1)]
+    assert Data.decode(reply.packet).freshness_ms == 1000, "all that the other has is accounted for, so this is news"
     assert member.receive(asked(question([("/A", 2), ("/B", 2)])), NOW) == [], "nothing is left then"
 
 
@@ -595,6 +596,23 @@ def test_what_was_forgotten_is_ignored() -> None:
     assert member.latest() == {}
 
 
+@pytest.mark.parametrize("segments", [0, 1, 2], ids=["failed", "bad", "not collected"])
+def test_what_comes_after_the_end_of_a_question_is_ignored(segments: int) -> None:
+    member = full()
+    express = one(member.start(NOW), Express)
+    name = name_of(express)
+    if segments == 1:
+        bad = make_data(name / segment(0), b"", DigestSigner())
+        one(member.receive(Answered(express.ticket, bad), NOW), Rejected)
+    else:
+        if segments == 2:
+            first = make_data(name / version(1) / segment(0), b"", DigestSigner(), final_block=segment(1))
+            one(member.receive(Answered(express.ticket, first), NOW), Collect)
+        member.receive(Unanswered(express.ticket, "nack"), NOW)
+    assert member.receive(Answered(express.ticket, reply_to(name, [("/A", 1)])), NOW) == []
+    assert member.receive(Collected(express.ticket, encode_state([(Name.parse("/A"), 1)])), NOW) == []
+
+
 def test_a_reply_takes_away_the_interest_kept_under_that_name() -> None:
     member = full()
     express = one(member.start(NOW), Express)
@@ -702,6 +720,15 @@ def test_while_collecting_our_own_publication_withdraws_nothing() -> None:
 
 
 # -- bounds
+
+
+def test_an_adaptive_member_grows_with_a_difference_that_a_larger_table_has_told() -> None:
+    member = full(FullPreset(expected=20, adaptive=True, iblt_compression=NONE))
+    for stream, number in MANY:
+        publish(member, stream, number)
+    larger = FullPreset(expected=160, iblt_compression=NONE)
+    one(member.receive(asked(question([], larger)), NOW), Reply)
+    assert member.sizing.expected == 40
 
 
 def test_kept_interests_are_bounded() -> None:

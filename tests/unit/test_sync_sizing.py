@@ -54,7 +54,9 @@ def test_it_shrinks_one_rung_after_a_long_calm() -> None:
     assert sizing.expected == 80
     calm(sizing, 1)
     assert sizing.expected == 40
-    calm(sizing, CALM)
+    calm(sizing, CALM - 1)
+    assert sizing.expected == 40, "the next one takes as long"
+    calm(sizing, 1)
     assert sizing.expected == 20
     calm(sizing, 3 * CALM)
     assert sizing.expected == 20, "within the bound of the preset"

@@ -54,6 +54,7 @@ async def _sync(options: argparse.Namespace) -> None:
     import signal
 
     from roost.cli import note
+    from roost.errors import NoKey
     from roost.host import ACCEPT_ANY, Joined, connect
     from roost.host.locate import await_node
     from roost.naming import Name
@@ -92,6 +93,8 @@ async def _sync(options: argparse.Namespace) -> None:
                 print(f"learned {learned.stream} {learned.low} to {learned.high}", flush=True)
     except asyncio.CancelledError:  # by a signal
         return
+    except NoKey as error:
+        raise NoKey(f"{error}; or add --digest, which says that vectors are whole, and not who sent them") from None
     except TimeoutError:
         if not limit.expired():  # else somebody did not answer
             raise

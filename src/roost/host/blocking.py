@@ -98,7 +98,7 @@ class SyncFace(Closing):
 
         return SyncServing(self._run(publish()))
 
-    def join(self, group: NameLike, protocol: Protocol = SVS3, **options: Any) -> SyncJoined:  # noqa: ANN401  as fetch
+    def join(self, group: NameLike, protocol: Protocol | str = SVS3, **options: Any) -> SyncJoined:  # noqa: ANN401  as fetch
         """Join a sync group: `with face.join("/group") as group`; options as `Face.join`."""
         return SyncJoined(self._run(self._face.join(group, protocol, **options).open()), self._run)
 

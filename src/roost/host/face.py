@@ -7,7 +7,7 @@ back what it asked. Made by `roost.host.client`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +25,12 @@ from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
 from roost.pubsub.fetch import SegmentFetch
 from roost.pubsub.fetch_effects import FetchSettings
-from roost.sync.choice import PSYNC_PARTIAL, SVS3, Protocol, kind_of, make_member, signed_name
+from roost.sync.choice import PSYNC_PARTIAL, SVS3, Protocol, chosen, kind_of, make_member, signed_name
 from roost.sync.ledger import Ledger
 from roost.sync.port import Member
 from roost.sync.presets import PartialPreset
 from roost.sync.psync_consumer import PSyncConsumer
-from roost.sync.subscriptions import Subscriptions
+from roost.sync.subscriptions import NameList, Subscriptions
 from roost.wire import Data, Signer, make_data
 from roost.wire.data import BLOB
 
@@ -171,19 +171,25 @@ class Face:
     # -- sync
 
     def join(
-        self, group: NameLike, protocol: Protocol = SVS3, *, folder: Path | str | None = None, durable: bool = True
+        self,
+        group: NameLike,
+        protocol: Protocol | str = SVS3,
+        *,
+        folder: Path | str | None = None,
+        durable: bool = True,
     ) -> Joining[Joined]:
-        """Join a sync group: `async with face.join("/group") as group`.
+        """Join a sync group: `async with face.join("/group") as group`; `protocol` as its settings or its name.
 
         Our own numbers are kept in `folder` (by default `sync` in the home of this user), one file per group and
         protocol; with `durable=False` nowhere, for those who only listen or may start anew.
         """
         name = as_name(group)
-        path = group_file(folder, name, kind_of(protocol)) if durable else None
+        spoken = chosen(protocol)
+        path = group_file(folder, name, kind_of(spoken)) if durable else None
 
         def make(found: bytes) -> Member:
-            signer = self._signer_for(signed_name(name, protocol))
-            return make_member(name, protocol, signer, self._session.randomness, Ledger(str(path), found))
+            signer = self._signer_for(signed_name(name, spoken))
+            return make_member(name, spoken, signer, self._session.randomness, Ledger(str(path), found))
 
         def reach() -> Joined:
             self._show_certificates()  # who hears from us asks for them next
@@ -194,18 +200,22 @@ class Face:
     def follow(
         self,
         group: NameLike,
-        subscriptions: Subscriptions,
+        subscriptions: Subscriptions | Iterable[NameLike],
         preset: PartialPreset = PSYNC_PARTIAL,
         *,
         folder: Path | str | None = None,
         durable: bool = True,
     ) -> Joining[Followed]:
-        """Follow some streams of a partial-sync producer; what was learnt is kept as `join` keeps numbers."""
+        """Follow some streams of a partial-sync producer; what was learnt is kept as `join` keeps numbers.
+
+        `subscriptions` is a `NameList` or a `RangeList`; plain names are a `NameList`.
+        """
         name = as_name(group)
+        wanted = subscriptions if isinstance(subscriptions, Subscriptions) else NameList(map(as_name, subscriptions))
         path = group_file(folder, name, "followed") if durable else None
 
         def make(found: bytes) -> PSyncConsumer:
-            return PSyncConsumer(name, preset, subscriptions, self._session.randomness, found, str(path))
+            return PSyncConsumer(name, preset, wanted, self._session.randomness, found, str(path))
 
         return Joining(lambda: Followed(self._way(), make, path))
 

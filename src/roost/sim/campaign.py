@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import Final
 
+from roost.errors import BadConfig
 from roost.machine import SECOND
 from roost.sim.families import find
 from roost.sim.happened import Violation
+from roost.sim.world import World
 
 MAX_FAILURES: Final = 10
 _MODULUS: Final = 1 << 128
@@ -68,6 +70,8 @@ def run_seeds(scenario: str, seeds: Iterable[int]) -> Results:
         results.runs += 1
         try:
             world = play(seed)
+            if not isinstance(world, World):
+                raise BadConfig(f"{scenario} returns {world!r}: a scenario returns its world")  # noqa: TRY301  a finding too
         except Exception as error:  # noqa: BLE001  whatever comes out of a scenario is a finding
             results.failures.append(Failure(scenario, seed, sentence(error)))
             if len(results.failures) >= MAX_FAILURES:

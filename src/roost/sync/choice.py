@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from roost.errors import BadConfig
 from roost.machine import Randomness
 from roost.naming import Name
 from roost.naming.conventions import segment, version
@@ -31,6 +32,17 @@ PROTOCOLS: Final[dict[str, Protocol]] = {
     "psync-adaptive": PSYNC_ADAPTIVE,
     "psync-partial": PSYNC_PARTIAL,
 }
+
+
+def chosen(protocol: Protocol | str) -> Protocol:
+    """Take a protocol by its settings or by its name."""
+    if isinstance(protocol, (SvsSettings, FullPreset, PartialPreset)):
+        return protocol
+    if protocol not in PROTOCOLS:
+        raise BadConfig(
+            f"there is no protocol {protocol!r}: use one of {', '.join(PROTOCOLS)}, or settings of your own"
+        )
+    return PROTOCOLS[protocol]
 
 
 def make_member(group: Name, protocol: Protocol, signer: Signer, randomness: Randomness, ledger: Ledger) -> Member:
