@@ -31,6 +31,8 @@ from roost.naming.name import Name
 ROOT: Final = "BMS"
 REPO: Final = "Repo"
 SYNC: Final = keyword("sync")  # below it a group's members speak PSync
+SERVICE: Final = keyword("repo")  # below it any repo of a group answers: commands, subscriptions, questions
+REPLICATION: Final = keyword("full")  # below that, the repos of a group speak PSync full sync with each other
 RESERVED: Final = frozenset({ROOT, REPO, "KEY"})
 
 
@@ -90,6 +92,21 @@ class Group:
     def sync(self) -> Name:
         """The prefix of the group's PSync; the prefix of its SVS is its name."""
         return self.name / SYNC
+
+    @property
+    def service(self) -> Name:
+        """What all repos of the group announce: the nearest one answers."""
+        return self.name / SERVICE
+
+    @property
+    def subscriptions(self) -> Name:
+        """The prefix of the partial sync that consumers speak with the nearest repo."""
+        return self.service / SYNC
+
+    @property
+    def replication(self) -> Name:
+        """The prefix of the full sync among the group's repos."""
+        return self.service / REPLICATION
 
     def panel(self, panel: str) -> Panel:
         _check(panel)

@@ -15,8 +15,8 @@ from roost.forwarding.face import INTERNAL_FACE, Arrived, CloseFace, FaceSpec, S
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.management import Answer, Management
 from roost.machine import Effect, Randomness, earliest
-from roost.machine.disk import Saved
 from roost.node.settings import NodeSettings
+from roost.pubsub.resident import DiskEvent
 
 _MAX_ROUNDS: Final = 64
 _INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
@@ -25,12 +25,12 @@ _INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
 class Application(Protocol):
     """A machine with one face, inside the node; `roost.pubsub.participant` is one.
 
-    All applications of a node hear what is `Saved`: the names of their files have to be different.
+    All applications of a node hear what is `Saved` and `Written`: the names of their files and stores are different.
     """
 
     def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]: ...
     def close_face(self, face: int, now: int) -> list[Effect]: ...
-    def receive(self, event: Arrived | Saved, now: int) -> list[Effect]: ...
+    def receive(self, event: Arrived | DiskEvent, now: int) -> list[Effect]: ...
     def tick(self, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
 
@@ -102,14 +102,14 @@ class Node:
         """Report how much waits in front of a face."""
         self.forwarder.queue_reported(face_id, queued_bytes, now)
 
-    def receive(self, event: Arrived | Saved, now: int) -> list[Effect]:
-        """Process a batch of link packets from one face, or hear that something is on the disk."""
-        if isinstance(event, Saved):
-            effects: list[Effect] = []
-            for face, application in self.applications.items():
-                effects += self._inject(face, application.receive(event, now), now)
-            return self._settle(effects, now)
-        return self._settle(self.forwarder.receive(event, now), now)
+    def receive(self, event: Arrived | DiskEvent, now: int) -> list[Effect]:
+        """Process a batch of link packets from one face, or hear that something is on the disk, or is not."""
+        if isinstance(event, Arrived):
+            return self._settle(self.forwarder.receive(event, now), now)
+        effects: list[Effect] = []
+        for face, application in self.applications.items():
+            effects += self._inject(face, application.receive(event, now), now)
+        return self._settle(effects, now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""

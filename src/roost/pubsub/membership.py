@@ -28,6 +28,7 @@ from roost.naming import Name
 from roost.naming.component import KEYWORD
 from roost.pubsub.collection import CAPACITY, Collection
 from roost.pubsub.vetting import MAX_HELD, Vetting
+from roost.repo.store import Unwritten, Written
 from roost.sync.port import Answered, Asked, Collect, Collected, Express, Forget, Listener, Stream, Unanswered
 from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest
@@ -41,7 +42,7 @@ _FULL: Final = f"{MAX_ASKED} Interests are unanswered, which is the limit"
 _SAMPLE_BYTES: Final = 64
 
 Whom = TypeVar("Whom", bound=Listener)
-Event: TypeAlias = endpoint.Asked | Delivered | Failed | Saved
+Event: TypeAlias = endpoint.Asked | Delivered | Failed | Saved | Written | Unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,16 @@ class Membership(Generic[Whom]):
         """The highest known number of every stream."""
         return self.member.latest()
 
+    @property
+    def prefixes(self) -> tuple[Name, ...]:
+        """Under which Interests are ours."""
+        return (self.member.prefix,)
+
+    @property
+    def routes(self) -> tuple[Name, ...]:
+        """What to register, so that they come."""
+        return () if self.member.route is None else (self.member.route,)
+
     # -- the machine's verbs
 
     def start(self, now: int) -> list[Effect]:
@@ -87,7 +98,7 @@ class Membership(Generic[Whom]):
             return self._interest(event, now)
         if isinstance(event, Saved):
             return self.act(self.member.receive(event, now), now)
-        return self._answer(event, now)
+        return [] if isinstance(event, (Written, Unwritten)) else self._answer(event, now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""

@@ -27,7 +27,8 @@ Then: TypeAlias = Callable[[str, int], list[Effect]]
 class _Held:
     packet: Data | Interest
     then: Then
-    fetched: int
+    repeatable: bool
+    fetched: int = 0
 
 
 class Vetting:
@@ -44,9 +45,9 @@ class Vetting:
     def __len__(self) -> int:
         return self._count
 
-    def check(self, packet: Data | Interest, then: Then, now: int) -> list[Effect]:
+    def check(self, packet: Data | Interest, then: Then, now: int, *, repeatable: bool = True) -> list[Effect]:
         """Check a packet and go on with `then`, at once or when the certificates are here."""
-        return self._check(_Held(packet, then, 0), now)
+        return self._check(_Held(packet, then, repeatable), now)
 
     def arrived(self, name: Name, certificate: Data, now: int) -> list[Effect]:
         """Take a certificate that was asked for."""
@@ -79,7 +80,7 @@ class Vetting:
         return waiting
 
     def _check(self, held: _Held, now: int) -> list[Effect]:
-        verdict = self._verifier.check(held.packet, now, repeatable=True)
+        verdict = self._verifier.check(held.packet, now, repeatable=held.repeatable)
         if isinstance(verdict, Accepted):
             return held.then("", now)
         if isinstance(verdict, Rejection):

@@ -11,7 +11,10 @@ RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds 
     repo, group            <name>/<object>                                    deeper, a group would speak for its panels
 
 and `extra` takes more. What a group's members tell each other in sync is signed by its panels, its repos or its own
-key: state vectors (`<group>/v=3` and `v=2`) and, below `<group>/32=sync`, the replies of PSync.
+key: state vectors (`<group>/v=3` and `v=2`) and, below `<group>/32=sync`, the replies of PSync. What the repos of a
+group say together, below `<group>/32=repo`, is signed by a repo; commands to them by panels, repos or the group. An
+answer to a command has the command's name where the Repo Insertion Protocol wants it so: then who asked makes sure
+that a repo signed it (`roost.pubsub.commanding`), because a rule cannot tell an Interest from a Data.
 
 Buildings, departments and campus-wide groups are listed in the schema, because they look alike; groups, panels, repos
 and users are not: their issuer decides who they are. A name binds the same pattern on both sides of a signature, which
@@ -24,7 +27,7 @@ from collections.abc import Iterable
 
 from roost.errors import BadConfig
 from roost.naming import Component, Name
-from roost.naming.building import REPO, ROOT, SYNC, Company, Group
+from roost.naming.building import REPLICATION, REPO, ROOT, SERVICE, SYNC, Company, Group
 from roost.trust.schema import Schema, quoted
 
 
@@ -74,6 +77,7 @@ def _sites(buildings: str, systems: str) -> list[str]:
         f'#record: #area/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #repo',
         *_objects(f'#area/"{REPO}"/repo', "repo_", "#repo"),
         *_synced("#area", "", "#panel | #repo | #group"),
+        *_served("#area", "", "#panel | #repo | #group"),
     ]
 
 
@@ -101,6 +105,7 @@ def _campus(company: Company, groups: list[Group], systems: list[str]) -> list[s
         f'#campus_record: #campus/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #campus_repo',
         *_objects(f'#campus/"{REPO}"/repo', "campus_repo_", "#campus_repo"),
         *_synced("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
+        *_served("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
     ]
 
 
@@ -132,13 +137,42 @@ def _published(panel: str, prefix: str, key: str) -> list[str]:
 
 def _synced(group: str, prefix: str, keys: str) -> list[str]:
     """What members of a group tell each other: state vectors, and PSync's replies [svs.md §3, psync.md §5, §6]."""
-    sync = f"{group}/{quoted(SYNC)}"
+    return [
+        f'#{prefix}vector: {group}/_v & {{_v: $eq_type("v=0")}} <= {keys}',
+        *_replies(f"{group}/{quoted(SYNC)}", prefix, keys),
+    ]
+
+
+def _served(group: str, prefix: str, commanders: str) -> list[str]:
+    """What a group's repos answer together, what each says alone, and what they may be told [repo.md §2, §3, §5]."""
+    service = f"{group}/{quoted(SERVICE)}"
+    repo = f'{group}/"{REPO}"/repo'
+    key = f"#{prefix}repo"
+    numbered = '_v: $eq_type("v=0"), _seg: $eq_type("seg=0")'
+    rules = [
+        *_replies(f"{service}/{quoted(SYNC)}", f"{prefix}subscription_", key),
+        f"#{prefix}replication_reply: {service}/{quoted(REPLICATION)}/_table/_count/_v/_seg & {{{numbered}}} <= {key}",
+        f'#{prefix}event: {repo}/"32=events"/_t/_seq & {{_t: $eq_type("t=0"), _seq: $eq_type("seq=0")}} <= {key}',
+        f'#{prefix}event_snapshot: {repo}/"32=events"/"32=snapshot"/_v/_seg & {{{numbered}}} <= {key}',
+    ]
+    for who, asked in (("", service), ("one_", repo)):
+        verb = '_verb: "insert"|"insert%20check"|"delete"|"delete%20check"'
+        rules += [
+            f"#{prefix}{who}command: {asked}/_verb/_parameter & {{{verb}}} <= {commanders}",
+            f"#{prefix}{who}check: {asked}/_verb & {{{verb}}} <= {commanders}",
+            f'#{prefix}{who}batch: {asked}/"insert%20batch" <= {commanders}',
+            f'#{prefix}{who}receipt: {asked}/"insert%20batch"/_digest/_v & {{_v: $eq_type("v=0")}} <= {key}',
+            f'#{prefix}{who}answer: {asked}/"32=ask"/_question/_v/_seg & {{{numbered}}} <= {key}',
+        ]
+    message = f'{group}/panel/"msg"/{service}/_verb/_nonce & {{_verb: "insert"|"delete"}}'
+    return [*rules, f"#{prefix}message: {message} <= #{prefix}panel"]
+
+
+def _replies(sync: str, prefix: str, keys: str) -> list[str]:
+    """The replies of PSync below a prefix."""
     numbered = '_v: $eq_type("v=0"), _seg: $eq_type("seg=0")'
     asked = {"bloom": '"sync"/_count/_p/_bloom/_had/_has', "ranges": '"sync"/"32=ranges"/_ranges/_had/_has'}
-    rules = [
-        f'#{prefix}vector: {group}/_v & {{_v: $eq_type("v=0")}} <= {keys}',
-        f"#{prefix}sync_reply: {sync}/_table/_count/_v/_seg & {{{numbered}}} <= {keys}",
-    ]
+    rules = [f"#{prefix}sync_reply: {sync}/_table/_count/_v/_seg & {{{numbered}}} <= {keys}"]
     for form, name in asked.items():
         rules += [
             f"#{prefix}{form}_reply: {sync}/{name}/_v/_seg & {{{numbered}}} <= {keys}",
