@@ -173,7 +173,7 @@ def test_a_member_with_a_bug_does_not_take_the_face_along(
             b.join("/g", durable=False) as theirs,
             b.serve("/x", lambda _: b"x"),
         ):
-            monkeypatch.setattr(theirs._membership, "receive", broken)
+            monkeypatch.setattr(theirs.part, "receive", broken)
             async with a.join("/g", folder=tmp_path):
                 while "a bug" not in caplog.text:  # noqa: ASYNC110  a log has no event
                     await asyncio.sleep(0)
@@ -303,7 +303,7 @@ def test_a_group_is_not_started_again_because_another_one_has_the_same_route(
     async def test() -> None:
         async with anyone() as face, face.join("/g", SVS3, folder=tmp_path) as three:
             starts: list[int] = []
-            monkeypatch.setattr(three._membership, "start", starts.append)
+            monkeypatch.setattr(three.part, "start", starts.append)
             async with face.join("/g", SVS2, folder=tmp_path):
                 assert starts == []
 
@@ -377,9 +377,9 @@ def test_a_group_that_was_left_leaves_nothing_behind_on_its_face(tmp_path: Path,
                 await group.announce("/me", await group.produce("/me"))
             await asyncio.sleep(0)
             session = face._session
-            assert (session._answers, session._watchers, face._groups) == ({}, {}, set())
+            assert (session._answers, session._watchers, face._residences) == ({}, {}, set())
             assert not face._desk.serves(group.member.prefix)
-            assert {task for task in asyncio.all_tasks() if "Group" in repr(task.get_coro())} == set()
+            assert {task for task in asyncio.all_tasks() if "Residence" in repr(task.get_coro())} == set()
 
     run(test)
 
@@ -396,7 +396,7 @@ def test_a_face_is_closed_while_its_groups_wait_for_certificates_replies_and_rou
             await face.follow(f"{building}/32=more", NameList([Name.parse("/x")]), durable=False)
             opening = asyncio.ensure_future(face.join(building, SVS2, folder=tmp_path).open())
             await stranger.join(building, durable=False)
-            while not len(ours._membership.vetting):  # noqa: ASYNC110  waiting for a certificate has no event
+            while not len(ours.part.vetting):  # noqa: ASYNC110  waiting for a certificate has no event
                 await asyncio.sleep(0)
             await face.close()
             await asyncio.gather(opening, return_exceptions=True)

@@ -15,10 +15,10 @@ from roost.errors import Backpressure, RoostError
 from roost.forwarding.pending import Question
 from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
-from roost.host.group import Group, Way
 from roost.host.home_trust import Trust
 from roost.host.joining import Followed, Joined, Joining, group_file
 from roost.host.objects import ServedCertificates, ServedObject
+from roost.host.residence import Residence, Way
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.verification import Verification
@@ -48,7 +48,7 @@ class Face:
         self._shown: Final = ServedCertificates(trust.certificates)
         self._desk: Final = Desk(session, self._signer_for)
         self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
-        self._groups: Final[set[Group[Any]]] = set()  # bound: as many as are joined and not left
+        self._residences: Final[set[Residence[Any]]] = set()  # bound: as many as were opened and not closed
 
     @property
     def where(self) -> str:
@@ -222,13 +222,13 @@ class Face:
     # -- inside
 
     def _way(self) -> Way:
-        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands, self._groups)
+        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands, self._residences)
 
     async def close(self) -> None:
         """End handlers, leave groups and close the face, and the node inside this process if nobody else uses it."""
         await self._desk.stop()
-        while self._groups:
-            await next(iter(self._groups)).close()
+        while self._residences:
+            await next(iter(self._residences)).close()
         await self._session.close()
         embedded, self._embedded = self._embedded, None
         if embedded is not None:

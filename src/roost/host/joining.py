@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 from roost.errors import InvalidInput
-from roost.host.group import Group, Way
+from roost.host.group import Group
 from roost.host.paths import home
+from roost.host.residence import Way
 from roost.machine import Effect
 from roost.naming import Name, NameLike, as_name
 from roost.sync.port import Announced, Member, Ready
@@ -39,7 +40,7 @@ class Joined(Group[Member]):
         """Make a stream ours; returns the number to go on with. The same stream must not be produced elsewhere."""
         name = as_name(stream)
         if name not in self._next:
-            self.act(lambda now: self.member.produce(name, now))
+            self.command(lambda now: self.member.produce(name, now))
         await self.until(lambda: name in self._next)
         self._told_next[name] = self._next[name]
         return self._next[name]
@@ -57,7 +58,7 @@ class Joined(Group[Member]):
         if high < self._told_next[name]:
             return
         if not self._surprised(name):
-            self.act(lambda now: self.member.announce(name, high, now))
+            self.command(lambda now: self.member.announce(name, high, now))
             await self.until(lambda: self._told_next[name] > high or self._surprised(name))
         if self._surprised(name):
             raise InvalidInput(
@@ -85,11 +86,11 @@ class Followed(Group[PSyncConsumer]):
 
     def subscribe(self, wanted: NameLike | NameRange) -> None:
         """Follow more; what there is of it already is learnt too."""
-        self.act(lambda now: self.member.subscribe(_wanted(wanted), now))
+        self.command(lambda now: self.member.subscribe(_wanted(wanted), now))
 
     def unsubscribe(self, wanted: NameLike | NameRange) -> None:
         """Follow it no longer."""
-        self.act(lambda now: self.member.unsubscribe(_wanted(wanted), now))
+        self.command(lambda now: self.member.unsubscribe(_wanted(wanted), now))
         self.forget_news()
 
     def available(self) -> Mapping[Name, int]:

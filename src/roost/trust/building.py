@@ -172,7 +172,10 @@ def _replies(sync: str, prefix: str, keys: str) -> list[str]:
     """The replies of PSync below a prefix."""
     numbered = '_v: $eq_type("v=0"), _seg: $eq_type("seg=0")'
     asked = {"bloom": '"sync"/_count/_p/_bloom/_had/_has', "ranges": '"sync"/"32=ranges"/_ranges/_had/_has'}
-    rules = [f"#{prefix}sync_reply: {sync}/_table/_count/_v/_seg & {{{numbered}}} <= {keys}"]
+    rules = [
+        f"#{prefix}sync_reply: {sync}/_table/_count/_v/_seg & {{{numbered}}} <= {keys}",
+        f'#{prefix}ranges_hello: {sync}/"hello"/"32=ranges"/_ranges/_has/_v/_seg & {{{numbered}}} <= {keys}',
+    ]
     for form, name in asked.items():
         rules += [
             f"#{prefix}{form}_reply: {sync}/{name}/_v/_seg & {{{numbered}}} <= {keys}",
