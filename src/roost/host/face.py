@@ -17,12 +17,13 @@ from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
 from roost.host.home_trust import Trust
 from roost.host.joining import Followed, Joined, Joining, group_file
-from roost.host.objects import ServedCertificates, ServedObject
+from roost.host.objects import ServedObject
 from roost.host.residence import Residence, Way
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
+from roost.pubsub.credentials import Credentials
 from roost.pubsub.fetch import SegmentFetch
 from roost.pubsub.fetch_effects import FetchSettings
 from roost.sync.choice import PSYNC_PARTIAL, SVS3, Protocol, chosen, kind_of, make_member, signed_name
@@ -45,7 +46,7 @@ class Face:
         self._session: Final = session
         self._embedded = embedded
         self._trust: Final = trust
-        self._shown: Final = ServedCertificates(trust.certificates)
+        self._shown: Final = Credentials(trust.certificates)
         self._desk: Final = Desk(session, self._signer_for)
         self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
         self._residences: Final[set[Residence[Any]]] = set()  # bound: as many as were opened and not closed

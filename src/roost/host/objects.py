@@ -1,4 +1,4 @@
-"""What a face serves ready-made: segmented objects with the answer to "which version is the newest?", certificates.
+"""What a face serves ready-made: segmented objects, with the answer to "which version is the newest?".
 
 Segments are signed once, when it is made, and kept in memory. Discovery is answered both ways: RDR metadata and the
 first segment for the bare name [ndn-packets §5]. Fetching is in `roost.host.fetching`.
@@ -14,8 +14,6 @@ from roost.machine import MS
 from roost.naming import Name
 from roost.naming.conventions import segment, version
 from roost.wire import Data, Interest, Signer
-from roost.wire.certificate import key_name_of
-from roost.wire.interest import matches
 from roost.wire.rdr import discovery_name, encode_metadata
 from roost.wire.segment import split
 
@@ -80,21 +78,3 @@ class ServedObject:
             final_block=segment(len(self._segments) - 1),
         )
         return Data.decode(wire)
-
-
-class ServedCertificates:
-    """Our certificates, by name and by the key they are for [certificates are asked for with CanBePrefix]."""
-
-    def __init__(self, certificates: tuple[Data, ...]) -> None:
-        self._certificates: Final = certificates
-
-    def prefixes(self) -> set[Name]:
-        """The names of the keys: one prefix per key, whoever certified it."""
-        return {key_name_of(certificate.name) for certificate in self._certificates}
-
-    def answer(self, interest: Interest) -> Data | None:
-        """Answer with the first that matches."""
-        for certificate in self._certificates:
-            if matches(interest, certificate.name, certificate.implicit_digest):
-                return certificate
-        return None

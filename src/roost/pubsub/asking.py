@@ -28,16 +28,23 @@ _SAMPLE_BYTES: Final = 64
 
 Answer: TypeAlias = Callable[[Delivered | Failed, int], list[Effect]]
 Fetched: TypeAlias = Callable[[Data | None, str, int], list[Effect]]
+Certified: TypeAlias = Callable[[Data, int], list[Effect]]
 
 
 class Asking:
-    """What is asked, and who goes on with the answer; `whose` names the machine where something is refused."""
+    """What is asked, and who goes on with the answer; `whose` names the machine where something is refused.
 
-    def __init__(self, verifier: Checker, whose: Name, *, max_asked: int = MAX_ASKED) -> None:
+    `certified` hears of every certificate that had to be fetched, believed or not.
+    """
+
+    def __init__(
+        self, verifier: Checker, whose: Name, *, max_asked: int = MAX_ASKED, certified: Certified | None = None
+    ) -> None:
         self.vetting: Final = Vetting(verifier, self._ask_certificate)
         self.max_asked: Final = max_asked
         self.overflowed = 0
         self._whose: Final = str(whose)
+        self._certified: Final = certified
         self._next_ticket = 1
         self._answers: Final[dict[int, Answer]] = {}  # bound: max_asked
         self._theirs: Final[dict[tuple[int, int], int]] = {}  # (member, its ticket) → ours; bound: as above
@@ -134,7 +141,8 @@ class Asking:
     def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
             if isinstance(event, Delivered):
-                return self.vetting.arrived(name, event.data, now)
+                effects = self.vetting.arrived(name, event.data, now)
+                return effects + self._certified(event.data, now) if self._certified is not None else effects
             if event.kind in {TIMED_OUT, NACKED}:
                 return self.vetting.missed(name, now)
             return self.vetting.unasked(name, event.reason, now)
