@@ -26,6 +26,8 @@ HOT = [
     "src/roost/forwarding/routes.py",
     "src/roost/forwarding/store.py",
     "src/roost/forwarding/strategy.py",
+    "src/roost/forwarding/strategy_choice.py",
+    "src/roost/forwarding/strategy_failover.py",
     "src/roost/forwarding/timers.py",
     "src/roost/host/framing.py",
     "src/roost/naming/component.py",

@@ -18,7 +18,7 @@ from roost.forwarding.fib import Fib
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.routes import Routes
 from roost.forwarding.settings import ForwarderSettings
-from roost.forwarding.strategy import Strategies
+from roost.forwarding.strategy_choice import Strategies
 from roost.naming import Name
 from roost.naming.conventions import sequence
 from roost.wire import DigestSigner, encode_data, encode_interest

@@ -8,7 +8,8 @@ from roost.errors import Refused
 from roost.forwarding.fib import Fib, PrefixTable
 from roost.forwarding.nonces import DeadNonces
 from roost.forwarding.store import ContentStore
-from roost.forwarding.strategy import STRATEGY_PREFIX, Strategies
+from roost.forwarding.strategy import STRATEGY_PREFIX
+from roost.forwarding.strategy_choice import Strategies
 from roost.machine import MS, SECOND
 from roost.naming import Name
 from roost.wire import Data, DigestSigner, Interest, encode_data, encode_interest

@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from roost.errors import BadConfig, InvalidInput, RoostError
 from roost.forwarding.face import ON_DEMAND, Arrived, CloseFace, FaceSpec, OpenFace, Send
 from roost.host.address import describe_stream
+from roost.host.disk import Disk
 from roost.host.inprocess import in_process_pair
 from roost.host.server import Server, _merged
 from roost.host.stream import StreamTransport
-from roost.host.transport import Batch, Transport
+from roost.host.transport import Batch as Packets
+from roost.host.transport import Transport
 from roost.machine import Effect, Note
+from roost.machine.disk import Save, Saved
+from roost.naming import Name
+from roost.node.node import Application
+from roost.pubsub.resident import DiskEvent
+from roost.repo.store import Batch, Unwritten, Write
 
 PACKET = b"\x05\x03abc"
 
@@ -29,7 +39,9 @@ class FakeNode:
         self.arrived: list[Arrived] = []
         self.opened: list[tuple[int, int]] = []
         self.failed: list[tuple[int, int, str]] = []
+        self.changes: list[tuple[str, int]] = []
         self.queues: list[tuple[int, int]] = []
+        self.disk: list[DiskEvent] = []
         self.react: Callable[[Arrived], list[Effect]] = lambda _: []
         self.due: int | None = None
         self.ticks = 0
@@ -54,6 +66,27 @@ class FakeNode:
         assert now
         return []
 
+    def face_down(self, face_id: int, now: int) -> list[Effect]:
+        assert now
+        self.changes.append(("down", face_id))
+        return []
+
+    def face_up(self, face_id: int, now: int) -> list[Effect]:
+        assert now
+        self.changes.append(("up", face_id))
+        return []
+
+    def attach(self, application: Application, now: int, spec: FaceSpec) -> list[Effect]:
+        return application.open_face(self.free_face_id(), spec, now)
+
+    def act(self, application: Application, effects: list[Effect], now: int) -> list[Effect]:
+        assert application.deadline() is None
+        assert now
+        return effects
+
+    def add_route(self, prefix: Name, face_id: int, cost: int, now: int) -> list[Effect]:
+        raise AssertionError(prefix, face_id, cost, now)
+
     def face_opened(self, request: int, face_id: int, now: int) -> list[Effect]:
         self.opened.append((request, face_id))
         self.heard.set()
@@ -70,8 +103,12 @@ class FakeNode:
         assert now
         self.queues.append((face_id, queued_bytes))
 
-    def receive(self, event: Arrived, now: int) -> list[Effect]:
+    def receive(self, event: Arrived | DiskEvent, now: int) -> list[Effect]:
         assert now
+        if not isinstance(event, Arrived):
+            self.disk.append(event)
+            self.heard.set()
+            return []
         self.arrived.append(event)
         self.heard.set()
         return self.react(event)
@@ -241,7 +278,7 @@ def test_a_face_that_cannot_be_opened_is_reported_with_nfds_code(uri: str, code:
     drive(test)
 
 
-def test_a_persistent_face_is_dialled_again_and_the_node_does_not_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_persistent_face_is_dialled_again_and_the_node_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roost.host.attachment.FIRST_PAUSE_S", 0.001)
 
     async def test(node: FakeNode, server: Server) -> None:
@@ -265,8 +302,139 @@ def test_a_persistent_face_is_dialled_again_and_the_node_does_not_notice(monkeyp
                     second.send(PACKET)
                     await node.hears(lambda: node.arrived[-1] == Arrived(face, [PACKET]))
                 assert node.closed == []
+                assert node.changes == [("down", face), ("up", face)]
 
     drive(test)
+
+
+class Writer:
+    """A store on a disk that is full."""
+
+    def __init__(self, said: Callable[[DiskEvent], None]) -> None:
+        self.said = said
+
+    def write(self, effect: Write) -> None:
+        self.said(Unwritten(effect.store, effect.ticket, "the disk is full"))
+
+    async def close(self) -> None:
+        self.said = _unheard
+
+
+def test_what_is_to_be_saved_and_written_is_and_the_node_hears_of_it(tmp_path: Path) -> None:
+    async def test(node: FakeNode, server: Server) -> None:
+        assert server.disk.open("ledger", tmp_path / "ledger", _unexpected) == b""
+        server.disk.add("readings", Writer(server.disk.said))
+        _, peer = attach(server)
+        node.react = lambda _: [Save("ledger", 1, b"one"), Save("ledger", 2, b"two"), Write("readings", 3, Batch())]
+        with peer:
+            peer.send(PACKET)
+            await node.hears(lambda: len(node.disk) == 3)
+        assert node.disk == [Unwritten("readings", 3, "the disk is full"), Saved("ledger", 1), Saved("ledger", 2)]
+        assert (tmp_path / "ledger").read_bytes() == b"onetwo"
+
+    drive(test)
+
+
+def test_what_was_under_way_when_the_server_stops_is_on_the_disk_and_nothing_after_it(tmp_path: Path) -> None:
+    async def main() -> None:
+        node = FakeNode()
+        server = Server(node)
+        server.disk.open("ledger", tmp_path / "ledger", _unexpected)
+        server.disk.save(Save("ledger", 1, b"one"))
+        await server.stop()
+        assert node.disk == [Saved("ledger", 1)]
+        server.disk.save(Save("ledger", 2, b"two"))
+        assert server.disk.unsaved == 1
+
+    asyncio.run(main())
+    assert (tmp_path / "ledger").read_bytes() == b"one"
+
+
+def test_a_file_or_store_that_nobody_has_named_is_a_mistake_that_is_told() -> None:
+    async def main() -> None:
+        disk = Disk()
+        with pytest.raises(BadConfig, match="save 'ledger', and nobody has said where"):
+            disk.save(Save("ledger", 1, b""))
+        with pytest.raises(BadConfig, match="write 'readings', and nobody has added it"):
+            disk.write(Write("readings", 1, Batch()))
+        disk.open("ledger", None, _unexpected)
+        with pytest.raises(BadConfig, match="give one of them another name"):
+            disk.open("ledger", None, _unexpected)
+
+    asyncio.run(main())
+
+
+def _unexpected(error: RoostError) -> None:
+    raise error
+
+
+def _unheard(event: DiskEvent) -> None:
+    raise AssertionError(event)
+
+
+class Talker:
+    """An application that says what it is told to."""
+
+    def open_face(self, face: int, spec: FaceSpec, now: int) -> list[Effect]:
+        assert spec.local
+        assert now
+        return [Send(face, []), Told(1)]
+
+    def close_face(self, face: int, now: int) -> list[Effect]:
+        raise AssertionError(face, now)
+
+    def receive(self, event: Arrived | DiskEvent, now: int) -> list[Effect]:
+        raise AssertionError(event, now)
+
+    def tick(self, now: int) -> list[Effect]:
+        raise AssertionError(now)
+
+    def deadline(self) -> int | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Effect):
+    number: int
+
+
+def test_what_an_application_tells_is_heard_by_who_attached_it_and_nobody_else() -> None:
+    async def test(_: FakeNode, server: Server) -> None:
+        one, other = Talker(), Talker()
+        heard: list[tuple[str, Effect]] = []
+
+        def hear(effect: Effect, now: int) -> None:
+            assert now
+            heard.append(("one", effect))
+            if effect == Told(2):
+                server.act(one, [Told(3)])  # a command out of a callback
+
+        server.attach_application(one, hear)
+        server.attach_application(other, lambda effect, _: heard.append(("other", effect)))
+        server.act(one, [Told(2), Note("noted")])
+        assert heard == [("one", Told(1)), ("other", Told(1)), ("one", Told(2)), ("one", Told(3))]
+        with pytest.raises(InvalidInput, match="attach it first"):
+            server.act(Talker(), [])
+
+    drive(test)
+
+
+def test_a_listener_with_a_bug_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(_: FakeNode, server: Server) -> None:
+        heard: list[Effect] = []
+
+        def hear(effect: Effect, now: int) -> None:
+            if effect == Told(2):
+                raise ZeroDivisionError(now)
+            heard.append(effect)
+
+        talker = Talker()
+        server.attach_application(talker, hear)
+        server.act(talker, [Told(2), Told(3)])
+        assert heard == [Told(1), Told(3)]
+
+    drive(test)
+    assert "nobody took Told: ZeroDivisionError" in caplog.text
 
 
 def test_an_in_process_pair_delivers_in_the_next_turn_and_closes_both_ends() -> None:
@@ -278,7 +446,7 @@ def test_an_in_process_pair_delivers_in_the_next_turn_and_closes_both_ends() -> 
         def accepted(self, transport: Transport) -> None:
             raise AssertionError(transport)
 
-        def arrived(self, batch: Batch) -> None:
+        def arrived(self, batch: Packets) -> None:
             for _, packets in batch:
                 self.got += packets
 

@@ -663,10 +663,17 @@ def test_what_is_wanted_no_longer_is_forgotten_and_learnt_from_1_again() -> None
 
 
 def test_a_range_is_wanted_and_not_wanted_like_a_name() -> None:
-    member = consumer(RangeList())
-    greeted(member, [("/F1/A", 1), ("/F2/A", 2), ("/F3/A", 3)])
+    member = consumer(RangeList(names("/F3")))
+    assert learnt(greeted(member, [("/F3/A", 3)])) == [("/F3/A", 1, 3)]
     wanted = NameRange(*names("/F1", "/F2"))
-    assert learnt(member.subscribe(wanted, NOW)) == [("/F1/A", 1, 1), ("/F2/A", 1, 2)]
+    assert not learnt(member.subscribe(wanted, NOW)), "the last hello did not ask for these"
+    effects, due = go_on(member)
+    assert name_of(one(effects, Express)) == hello_question(
+        GROUP, RangeList([wanted, Name.parse("/F3")]).components(SIX)[1]
+    )
+    state = [("/F1/A", 1), ("/F2/A", 2), ("/F3/A", 3)]
+    assert learnt(answer(member, effects, state, state, due)) == [("/F1/A", 1, 1), ("/F2/A", 1, 2)]
+    member.unsubscribe(Name.parse("/F3"), NOW)
     member.unsubscribe(wanted, NOW)
     assert member.latest() == {}
     with pytest.raises(BadName):

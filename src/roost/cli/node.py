@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from roost.host import Listen
+    from roost.host.server import Server
+    from roost.naming import Name
+    from roost.node import Node
 
 SUMMARY = "Run a node: an NDN forwarder on Unix, TCP, UDP and WebSocket, on this machine only unless told otherwise."
 
@@ -29,6 +32,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--multicast", metavar="ADDRESS", action="append", default=[], help="join the UDP multicast group on this card"
     )
+    parser.add_argument(
+        "--uplink",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="another node, such as tcp4://10.0.0.7:6363; repeatable, the first is preferred as long as it answers",
+    )
+    parser.add_argument(
+        "--route", metavar="PREFIX", action="append", help="what to ask over the uplinks (default: /); repeatable"
+    )
     parser.add_argument("--verbose", action="store_true", help="say when faces come and go")
 
 
@@ -39,8 +52,21 @@ def run(options: argparse.Namespace) -> int:
 
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("roost").setLevel(logging.INFO if options.verbose else logging.WARNING)
-    asyncio.run(_serve(listen_of(options)))
+    asyncio.run(_serve(listen_of(options), uplinks_of(options)))
     return 0
+
+
+def uplinks_of(options: argparse.Namespace) -> tuple[list[str], list[Name]]:
+    """Turn the flags into URIs and the prefixes to route there; raises `BadConfig` for one that cannot be."""
+    from roost.errors import BadConfig
+    from roost.host.address import parse_uri
+    from roost.naming import Name
+
+    if options.route and not options.uplink:
+        raise BadConfig("--route says what to ask over uplinks, and there is none: name one with --uplink URI")
+    for uri in options.uplink:
+        parse_uri(uri)
+    return options.uplink, [Name.parse(prefix) for prefix in options.route or ["/"]]
 
 
 def listen_of(options: argparse.Namespace) -> Listen:
@@ -79,7 +105,18 @@ def _calm_collector() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-async def _serve(listen: Listen) -> None:
+def _link(node: Node, server: Server, uris: list[str], prefixes: list[Name]) -> None:
+    from roost.forwarding.strategy import STRATEGY_PREFIX
+    from roost.host.uplink import Uplink
+
+    if uris:
+        for prefix in prefixes:
+            node.forwarder.strategies.set(prefix, STRATEGY_PREFIX / "fail-over")
+    for cost, uri in enumerate(uris):
+        Uplink(server, uri, routes=prefixes, cost=cost).start()
+
+
+async def _serve(listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
     import asyncio
     import random
     import secrets
@@ -95,7 +132,9 @@ async def _serve(listen: Listen) -> None:
         loop.add_signal_handler(number, stopped.set)
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
     settings = NodeSettings(version=f"roost {__version__}")
-    async with running(Node(settings, randomness), listen) as node:
+    machine = Node(settings, randomness)
+    async with running(machine, listen) as node:
+        _link(machine, node.server, *uplinks)
         for uri in node.uris:
             print(f"listening on {uri}", flush=True)
         _calm_collector()

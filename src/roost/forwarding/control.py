@@ -22,6 +22,7 @@ STATUS_TEXT: Final = 103
 
 ORIGIN_APP: Final = 0
 ORIGIN_ANNOUNCEMENT: Final = 129
+ORIGIN_STATIC: Final = 255
 ORIGIN_NAMES: Final[dict[int, str]] = {
     ORIGIN_APP: "app",
     64: "autoreg",
@@ -29,7 +30,7 @@ ORIGIN_NAMES: Final[dict[int, str]] = {
     66: "autoconf",
     128: "nlsr",
     ORIGIN_ANNOUNCEMENT: "prefixann",
-    255: "static",
+    ORIGIN_STATIC: "static",
 }
 
 CHILD_INHERIT: Final = 1

@@ -28,6 +28,7 @@ class Face:
         "ad_hoc",
         "congestion_interval_ns",
         "congestion_threshold_bytes",
+        "down",
         "expires",
         "flags",
         "id",
@@ -57,6 +58,7 @@ class Face:
         self.local: Final = spec.local
         self.multi_access: Final = spec.link_type != 0
         self.ad_hoc: Final = spec.link_type == AD_HOC
+        self.down = False  # the driver has no transport for it at the moment
         self.persistency = spec.persistency
         self.mtu = spec.mtu
         self.flags = 0

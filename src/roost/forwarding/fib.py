@@ -136,6 +136,10 @@ class Fib:
         """Return the next hops for a name, None where no prefix matches."""
         return self._table.lookup(value, cuts)
 
+    def face_added(self, face: int) -> None:
+        """Offer a face that is up again to the Interests that wait, as if all its entries were new."""
+        self.added += [(Name(value), face) for value in sorted(self._of_face.get(face, ()))]
+
     def drop_face(self, face: int, now: int) -> None:
         """Remove a face from every entry."""
         for value in list(self._of_face.get(face, ())):

@@ -29,7 +29,8 @@ from roost.forwarding.pit import InRecord, OutRecord, Pit, PitEntry
 from roost.forwarding.routes import Routes
 from roost.forwarding.settings import ForwarderSettings
 from roost.forwarding.store import ContentStore
-from roost.forwarding.strategy import Onward, Plane, Strategies, Strategy
+from roost.forwarding.strategy import Onward, Plane, Strategy
+from roost.forwarding.strategy_choice import Strategies
 from roost.machine.contract import Effect, Randomness, Rejected, earliest
 from roost.naming.name import Name
 from roost.wire.data import Data, decode_data
@@ -101,6 +102,10 @@ class Forwarder(Plane):
     def tick(self, now: int) -> list[Effect]:
         """Expire pending Interests and dead nonces, and let links retransmit and give up."""
         for entry in self.pit.expired(now):
+            if self.strategies.learning:
+                strategy = self.strategies.lookup(entry.value, entry.cuts)
+                if strategy.learns:
+                    strategy.after_expiry(entry, now)
             self._give_up(entry, now)
         self.dead_nonces.expire(now)
         self._outbox.tick(now)
@@ -147,7 +152,40 @@ class Forwarder(Plane):
             for entry in self.pit.everything():
                 if self.pit.release(entry, face_id) is not None and not entry.ins:
                     self._give_up(entry, now)
+        self._send_elsewhere(face_id, now)
         return self.flush(now)
+
+    def face_down(self, face_id: int, now: int) -> list[Effect]:
+        """Use a face no longer as a next hop until it is up again; who asks and has no other gets a Nack, "no route".
+
+        What is pending on it is left to retransmission, as NFD does, except with strategies that learn.
+        """
+        face = self.faces.get(face_id)
+        if face is None or face.down:
+            return []
+        face.down = True
+        self._outbox.forget(face_id)
+        self._send_elsewhere(face_id, now)
+        return self.flush(now)
+
+    def face_up(self, face_id: int, now: int) -> list[Effect]:
+        """Use a face again, as a next hop that has just appeared."""
+        face = self.faces.get(face_id)
+        if face is None or not face.down:
+            return []
+        face.down = False
+        self.fib.face_added(face_id)
+        return self.flush(now)
+
+    def _send_elsewhere(self, face_id: int, now: int) -> None:
+        """Let strategies that learn treat what is pending on a face as refused by it."""
+        for entry in self.pit.everything() if self.strategies.learning else []:
+            record = entry.out_record(face_id)
+            if record is not None and record.nack < 0 and record.expires > now:
+                strategy = self.strategies.lookup(entry.value, entry.cuts)
+                if strategy.learns:
+                    record.nack = NO_ROUTE
+                    strategy.after_nack(self, entry, record, now)
 
     def destroy_face(self, face_id: int, now: int) -> list[Effect]:
         """Close a face on our own account: the driver is told to close its transport."""
@@ -242,9 +280,9 @@ class Forwarder(Plane):
             self.send_nack(entry, face.id, NO_ROUTE, now)
 
     def eligible(self, onward: Onward, hop: int) -> bool:
-        """Whether an Interest may go to a next hop: it exists, is not where it came from, and scope allows it."""
+        """Whether an Interest may go to a next hop: it is up, is not where it came from, and scope allows it."""
         face = self.faces.get(hop)
-        if face is None or (hop == onward.ingress.id and not face.ad_hoc):
+        if face is None or face.down or (hop == onward.ingress.id and not face.ad_hoc):
             return False
         if face.local:
             return True
@@ -299,14 +337,27 @@ class Forwarder(Plane):
                             self._use_new_hop(entry, hop, route.strategy, now)
 
     def _use_new_hop(self, entry: PitEntry, hop: int, strategy: Strategy, now: int) -> None:
-        for record in reversed(entry.ins):
-            interest = decode_interest(record.wire)
-            wire = self._hints.rewritten(interest, record.nonce)
-            left_ns = max(record.expires - now, 0)
-            onward = Onward(entry, record.face, wire, record.nonce, left_ns, interest.hop_limit == 1, 0, now)
-            if not interest.has_hint and self.eligible(onward, hop):
+        for onward in self.again(entry, now):
+            if not decode_interest(onward.wire).has_hint and self.eligible(onward, hop):
                 strategy.after_new_hop(self, onward, hop)
                 return
+
+    def again(self, entry: PitEntry, now: int) -> list[Onward]:
+        """Collect the Interests of an entry that still wait, the newest first, to be sent once more."""
+        found: list[Onward] = []
+        for record in reversed(entry.ins):
+            if record.expires > now:
+                interest = decode_interest(record.wire)
+                wire = self._hints.rewritten(interest, record.nonce)
+                spent = interest.hop_limit == 1
+                found.append(Onward(entry, record.face, wire, record.nonce, record.expires - now, spent, 0, now))
+        return found
+
+    def hops(self, onward: Onward) -> list[tuple[int, int]]:
+        """Return the next hops of an Interest, cheapest first."""
+        own = self.routes.lookup(onward.entry.value, onward.entry.cuts).hops
+        interest = decode_interest(onward.wire)
+        return self._hints.hops(interest, own) if interest.has_hint else own
 
     # ── Data ──
 
@@ -317,6 +368,8 @@ class Forwarder(Plane):
             self._drop("scope")
             return
         entries = self.pit.matching(data)
+        if self.strategies.learning:
+            self._learn(entries, data, face, now)
         if not entries:
             self.counters.unsolicited += 1
             if not (self._admit_local if face.local else self._admit_network):
@@ -335,6 +388,17 @@ class Forwarder(Plane):
                 self._send_data(record.face, data.wire, record.token, lp.congestion_mark, face.id, now)
         else:
             self._answer_many(entries, data.wire, lp.congestion_mark, face, now)
+
+    def _learn(self, entries: list[PitEntry], data: Data, face: Face, now: int) -> None:
+        """Tell the strategies that want to know who answered, be it too late."""
+        for entry in entries:
+            strategy = self.routes.lookup(entry.value, entry.cuts).strategy
+            if strategy.learns:
+                strategy.after_answer(face.id, entry, now)
+        if not entries:
+            strategy = self.routes.lookup(data.value, data.name.cuts).strategy
+            if strategy.learns:
+                strategy.after_answer(face.id, None, now)
 
     def _answer_many(self, entries: list[PitEntry], wire: bytes, mark: int, face: Face, now: int) -> None:
         waiting: dict[int, list[InRecord]] = {}

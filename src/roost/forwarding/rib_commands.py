@@ -17,6 +17,7 @@ from roost.forwarding.control import (
     CHILD_INHERIT,
     ORIGIN_ANNOUNCEMENT,
     ORIGIN_APP,
+    ORIGIN_STATIC,
     ControlParameters,
     ControlResponse,
     accepted,
@@ -74,6 +75,10 @@ class RibCommands:
         expiration = given.expiration_ms
         lives_ns = None if expiration is None or expiration >= FOR_EVER_MS else expiration * MS
         return self._insert(asked, effective, lives_ns, now)
+
+    def add(self, prefix: Name, face: int, cost: int, now: int) -> None:
+        """Insert a static route."""
+        apply(self._rib.add(prefix, Route(face, ORIGIN_STATIC, cost)), self._tables.fib, now)
 
     def announce(self, asked: Asked, announcement: Announcement, data: Data, now: int) -> Reply:
         """Carry out `rib/announce`: a route to whoever sent it, for as long as the announcement holds."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from roost.forwarding.fib import Fib
-from roost.forwarding.strategy import Strategies, Strategy
+from roost.forwarding.strategy import Strategy
+from roost.forwarding.strategy_choice import Strategies
 
 MAX_REMEMBERED: Final = 8192
 

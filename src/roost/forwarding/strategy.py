@@ -1,27 +1,19 @@
 """Forwarding strategies: where an Interest goes next, and what a Nack means [nfd-management §7].
 
 `BestRoute` and `Multicast` follow NFD's versions 5, retransmission suppression included. A strategy decides; the
-forwarder, seen here as `Plane`, acts. Instances are named as in NFD, parameters as `name~value` components:
-`/localhost/nfd/strategy/multicast/v=5/retx-suppression-initial~20`.
+forwarder, seen here as `Plane`, acts. Which one decides under which prefix is in `roost.forwarding.strategy_choice`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
-from roost.errors import Refused
 from roost.forwarding.faces import Face
-from roost.forwarding.fib import PrefixTable
-from roost.forwarding.pit import INITIAL_SUPPRESSION_NS, OutRecord, PitEntry
-from roost.naming.component import VERSION
+from roost.forwarding.pit import OutRecord, PitEntry
 from roost.naming.name import Name
 from roost.wire.lp import NO_ROUTE
 
 STRATEGY_PREFIX: Final = Name.parse("/localhost/nfd/strategy")
-STRATEGY_VERSION: Final = 5
-MAX_CHOICES: Final = 10_000
-_MS: Final = 1_000_000
 
 
 class Onward:
@@ -65,6 +57,14 @@ class Plane:
         """Send a Nack downstream and forget that in-record."""
         raise NotImplementedError
 
+    def again(self, entry: PitEntry, now: int) -> list[Onward]:
+        """Collect the Interests of an entry that still wait, the newest first, to be sent once more."""
+        raise NotImplementedError
+
+    def hops(self, onward: Onward) -> list[tuple[int, int]]:
+        """Return the next hops of an Interest, cheapest first."""
+        raise NotImplementedError
+
 
 class Strategy:
     """One strategy instance, chosen for a prefix."""
@@ -76,6 +76,7 @@ class Strategy:
         self.max_ns: Final = max_ns
         self.suppressed = 0
         self.uses_new_hops = False  # whether a next hop that appears later gets the Interests that wait
+        self.learns = False  # whether it wants to hear of answers and of expired Interests
 
     def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Decide about an Interest that the content store could not answer."""
@@ -95,6 +96,14 @@ class Strategy:
         """Use a next hop that appeared while the Interest was pending; only asked if `uses_new_hops`."""
         raise NotImplementedError
 
+    def after_answer(self, hop: int, entry: PitEntry | None, now: int) -> None:
+        """Learn that Data came from a hop, for an entry or, too late, for none; only asked if it `learns`."""
+        raise NotImplementedError
+
+    def after_expiry(self, entry: PitEntry, now: int) -> None:
+        """Learn that nobody answered in time; only asked if it `learns`."""
+        raise NotImplementedError
+
     def grown(self, interval_ns: int) -> int:
         """Return the suppression interval after this one."""
         return min(int(interval_ns * self.multiplier), self.max_ns)
@@ -106,7 +115,7 @@ class BestRoute(Strategy):
     def after_interest(self, plane: Plane, onward: Onward, hops: list[tuple[int, int]]) -> None:
         """Send a new Interest to the cheapest hop; a retransmission, unless too soon, to an unused or the oldest."""
         entry = onward.entry
-        if not _pending(entry, onward.now):
+        if not is_pending(entry, onward.now):
             for hop, _ in hops:
                 if plane.eligible(onward, hop):
                     plane.send_interest(onward, hop)
@@ -158,98 +167,7 @@ class Multicast(Strategy):
             plane.send_interest(onward, hop)
 
 
-class Strategies:
-    """The strategy choice table: which instance decides under which prefix."""
-
-    def __init__(self) -> None:
-        self._table: PrefixTable[Strategy] = PrefixTable(MAX_CHOICES)
-        self.version = 0  # counts changes
-        self.default = make_strategy(STRATEGY_PREFIX / "best-route")
-        for prefix, kind in (
-            ("/", "best-route"),
-            ("/localhost", "multicast"),
-            ("/localhost/nfd", "best-route"),
-            ("/ndn/broadcast", "multicast"),
-        ):
-            self.set(Name.parse(prefix), STRATEGY_PREFIX / kind)
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    @property
-    def depth(self) -> int:
-        """Components of the longest prefix that has a choice."""
-        return self._table.depth
-
-    def set(self, prefix: Name, instance: Name) -> Name:
-        """Choose a strategy for a prefix; returns the full instance name. Refused: 404 unknown, 409 bad parameter."""
-        strategy = make_strategy(instance)
-        self._table.put(prefix, strategy)
-        self.version += 1
-        if not prefix:
-            self.default = strategy
-        return strategy.instance
-
-    def unset(self, prefix: Name) -> None:
-        """Let the next shorter prefix decide; the choice for `/` stays."""
-        if not prefix:
-            raise Refused("the strategy of / can be changed, not unset", 400)
-        self._table.remove(prefix)
-        self.version += 1
-
-    def entries(self) -> Iterable[tuple[Name, Name]]:
-        """List prefixes and the instances chosen for them."""
-        return [(prefix, strategy.instance) for prefix, strategy in self._table.items()]
-
-    def lookup(self, value: bytes, cuts: list[int]) -> Strategy:
-        """Return the strategy that decides about a name."""
-        return self._table.lookup(value, cuts) or self.default
-
-
-def make_strategy(instance: Name) -> Strategy:
-    """Make the strategy that an instance name describes."""
-    if not instance.starts_with(STRATEGY_PREFIX) or len(instance) <= len(STRATEGY_PREFIX):
-        raise Refused(f"{instance} is not a strategy name; they start with {STRATEGY_PREFIX}", 404)
-    rest = instance.suffix(len(STRATEGY_PREFIX))
-    kind = str(rest.at(0))
-    if kind not in {"best-route", "multicast"}:
-        raise Refused(f"strategy {kind!r} is not here; best-route and multicast are", 404)
-    start = 1
-    version = STRATEGY_VERSION
-    if len(rest) > 1 and rest.at(1).type == VERSION:
-        version = rest.at(1).number()
-        start = 2
-    if version != STRATEGY_VERSION:
-        raise Refused(f"{kind} has version {STRATEGY_VERSION} here, not {version}", 404)
-    named = STRATEGY_PREFIX / kind / Name.parse(f"/v={version}").at(0)
-    initial_ns, multiplier, max_ns = _parameters(rest.suffix(start))
-    full = named + rest.suffix(start)
-    if kind == "multicast":
-        return Multicast(full, initial_ns, multiplier, max_ns)
-    return BestRoute(full, initial_ns, multiplier, max_ns)
-
-
-def _parameters(rest: Name) -> tuple[int, float, int]:
-    values: dict[str, float] = {
-        "retx-suppression-initial": INITIAL_SUPPRESSION_NS / _MS,
-        "retx-suppression-multiplier": 2.0,
-        "retx-suppression-max": 250.0,
-    }
-    for part in rest:
-        key, tilde, text = part.value.decode(errors="replace").partition("~")
-        if not tilde or key not in values:
-            raise Refused(f"strategy parameter {part} is unknown; known are {', '.join(values)}", 409)
-        try:
-            values[key] = float(text)
-        except ValueError:
-            raise Refused(f"strategy parameter {part} is not a number", 409) from None
-    initial, multiplier, maximum = values.values()
-    if not (0 < initial <= maximum <= 60_000 and 1 <= multiplier <= 100):
-        raise Refused("suppression needs 0 < initial <= max <= 60000 ms and 1 <= multiplier <= 100", 409)
-    return int(initial * _MS), multiplier, int(maximum * _MS)
-
-
-def _pending(entry: PitEntry, now: int) -> bool:
+def is_pending(entry: PitEntry, now: int) -> bool:
     """Whether somebody was asked who may still answer."""
     for record in entry.outs:  # noqa: SIM110  a generator costs more, compiled and not
         if record.nack < 0 and record.expires > now:

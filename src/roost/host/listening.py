@@ -17,9 +17,11 @@ from websockets.asyncio.server import Server as WebSocketServer
 from roost.errors import BadConfig
 from roost.host.address import canonical, describe_stream
 from roost.host.datagram import UdpChannel
+from roost.host.disk import Disk
 from roost.host.listen import in_use, listen_tcp, listen_udp, listen_unix
 from roost.host.multicast import MulticastTransport
-from roost.host.server import NodeMachine, Server
+from roost.host.node_machine import NodeMachine
+from roost.host.server import Server
 from roost.host.stream import StreamListener
 from roost.host.websocket import listen_websocket, websocket_uri
 
@@ -112,9 +114,9 @@ class NodeWithChannels(NodeMachine, Protocol):
 
 
 @contextlib.asynccontextmanager
-async def running(node: NodeWithChannels, listen: Listen) -> AsyncIterator[ListeningNode]:
-    """Run a node while the block runs."""
-    listening = ListeningNode(Server(node))
+async def running(node: NodeWithChannels, listen: Listen, disk: Disk | None = None) -> AsyncIterator[ListeningNode]:
+    """Run a node while the block runs; `disk` has the files and stores of the applications inside it."""
+    listening = ListeningNode(Server(node, disk=disk))
     listening.server.start()
     try:
         await listening.open(listen)

@@ -15,11 +15,12 @@ from roost.forwarding.face import INTERNAL_FACE, Arrived, CloseFace, FaceSpec, S
 from roost.forwarding.forwarder import Forwarder
 from roost.forwarding.management import Answer, Management
 from roost.machine import Effect, Randomness, earliest
+from roost.naming import Name
 from roost.node.settings import NodeSettings
 from roost.pubsub.resident import DiskEvent
 
 _MAX_ROUNDS: Final = 64
-_INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
+INSIDE: Final = FaceSpec("internal://app", "internal://node", local=True)
 
 
 class Application(Protocol):
@@ -55,14 +56,14 @@ class Node:
             self.forwarder.fib.set(prefix, [(INTERNAL_FACE, 0)], now)
         return self._settle(effects, now)
 
-    def attach(self, application: Application, now: int) -> list[Effect]:
+    def attach(self, application: Application, now: int, spec: FaceSpec = INSIDE) -> list[Effect]:
         """Give a machine inside this node a face; raises `Backpressure` if there are too many."""
         face = self.forwarder.free_face_id()
-        effects = self.forwarder.open_face(face, _INSIDE, now)
+        effects = self.forwarder.open_face(face, spec, now)
         if face not in self.forwarder.faces:
             raise Backpressure(f"no application can be attached: the node has {len(self.forwarder.faces)} faces", 0)
         self.applications[face] = application
-        return self._settle(effects + self._inject(face, application.open_face(face, _INSIDE, now), now), now)
+        return self._settle(effects + self._inject(face, application.open_face(face, spec, now), now), now)
 
     def act(self, application: Application, effects: list[Effect], now: int) -> list[Effect]:
         """Carry out what a command to an attached application returned."""
@@ -89,6 +90,19 @@ class Node:
         answer = self.management.face_removed(face_id, now)
         effects = self.forwarder.close_face(face_id, now)
         return self._settle(effects + self._answer(answer, now), now)
+
+    def face_down(self, face_id: int, now: int) -> list[Effect]:
+        """Send nothing to a face whose transport is gone for a while."""
+        return self._settle(self.forwarder.face_down(face_id, now), now)
+
+    def face_up(self, face_id: int, now: int) -> list[Effect]:
+        """Use it again."""
+        return self._settle(self.forwarder.face_up(face_id, now), now)
+
+    def add_route(self, prefix: Name, face_id: int, cost: int, now: int) -> list[Effect]:
+        """Route a prefix to a face on the operator's behalf, until the face is closed."""
+        self.management.add_route(prefix, face_id, cost, now)
+        return self._settle(self.forwarder.flush(now), now)
 
     def face_opened(self, request: int, face_id: int, now: int) -> list[Effect]:
         """Report that the face of an `OpenFace` effect is there."""

@@ -4,12 +4,14 @@
     writing            machines want a `Batch` written; the driver writes it whole or not at all, forces it to the disk
                        and hands back `Written`, or `Unwritten` with the reason (the disk is full)
 
-A packet whose name ends in `seq=<n>` is number n of the stream its name begins with, whatever else it is; one that has
-an event time is found by that too. Packets are immutable: who puts a name that is there writes the same bytes. A mark
-is a row of a few bytes under a key of its own, for what must change in the same instant as the packets.
+A packet whose name ends in `seq=<n>`, n from 1 on and in its shortest form, is number n of the stream its name begins
+with, whatever else it is; one that has an event time is found by that too. Packets are immutable: who puts a name that
+is there writes the same bytes. A mark is a row of a few bytes under a key of its own, for what must change in the same
+instant as the packets.
 
 Every packet is kept with a checksum. What was damaged on the disk is never handed out: reading it raises `Damaged`, and
-lists leave it out, so that its owner fetches it again from another repo.
+lists leave it out, so that its owner fetches it again from another repo. A store that was damaged where the names
+stand may take a name for damaged that it never had.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ class Store(Protocol):
         ...
 
     def since(self, stream: Name, time: int) -> int:
-        """The lowest number of a stream with an event time at or after `time`, 0 without any."""
+        """The lowest number of a stream with an event time at or after `time`, 0 without any; readings may be late."""
         ...
 
     def between(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, int]]:

@@ -12,11 +12,14 @@ goes into the next one, so a burst costs two. When most of the file is outdated 
   there is unknown, of streams we still see as of streams we do not. What was readable then is written before a record
   that says so (the doubt), and streams saved since then behind it. So a stream is `doubtful` until it is saved again,
   over as many restarts as that takes; `get` gives what its number is at least.
+
+Who keeps its numbers elsewhere, as a repo does in its store, makes a ledger `of` them, and answers a save with `Saved`
+once they are on the disk there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Final
 from zlib import crc32
@@ -55,6 +58,19 @@ class Ledger:
         self._counts = 0  # bytes of the file that are not outdated, once all is saved
         self._replace = False  # nothing can be appended to a file that ends in something unreadable
         self._restore(saved)
+
+    @staticmethod
+    def of(
+        file: str, known: Iterable[tuple[Stream, int]], *, damaged: bool = False, max_streams: int = MAX_STREAMS
+    ) -> Ledger:
+        """A ledger of numbers that are kept elsewhere; if that is `damaged`, each is a lower bound."""
+        ledger = Ledger(file, b"", max_streams)
+        ledger.damaged = damaged
+        found = ledger._doubtful if damaged else ledger._on_disk
+        for stream, number in known:
+            found[stream.name] = (stream.boot, number)
+        ledger._counts = sum(_size_of(name) for name in found)
+        return ledger
 
     def get(self, name: Name) -> tuple[int, int] | None:
         """Boot and number of a stream as they are on the disk; of a doubtful one the number is a lower bound."""

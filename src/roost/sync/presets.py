@@ -145,4 +145,7 @@ CPP_FULL: Final = FullPreset()
 CPP_PARTIAL: Final = PartialPreset()
 NDNTS_FULL: Final = FullPreset(iblt_compression=NONE, content_compression=NONE)
 NDNTS_PARTIAL: Final = PartialPreset(expected=80, threshold=40, bloom_count=16)
+ROOST_PARTIAL: Final = PartialPreset(  # as the C++ library has it, with hellos of 100,000 streams
+    max_reply_bytes=1 << 23, max_reply_packets=2000, max_kept_packets=8000
+)
 ROOST_FULL: Final = FullPreset(adaptive=True)

@@ -1,8 +1,8 @@
 """PSync partial sync, the consumer's side: it wants some streams, and keeps its own place [PSync §6, NDN-PS].
 
-    hello ──all streams, IBLT──▶ sync ──changed streams, IBLT──▶ sync …
-      ▲                           │ nobody answered: there was no news, ask again at once
-      └───────application Nack────┘ anything else that went wrong: ask again after U(100, 500) ms
+    hello ──streams, IBLT──▶ sync ──changed streams, IBLT──▶ sync …
+      ▲                       │ nobody answered: there was no news, ask again at once
+      └─────application Nack──┘ anything else that went wrong: ask again after U(100, 500) ms
 
 A reply may name streams that are not wanted, because a Bloom filter finds some: they are counted and left out. The IBLT
 is the producer's; it is handed back as it came.
@@ -11,7 +11,10 @@ The place, that is the IBLT and the number of every wanted stream, is saved afte
 consumer goes on from it, with whichever producer is near, and misses nothing. What it had `Learned` but not yet saved
 it learns again; what was saved is in `latest()` and is not learnt again, whether or not somebody had the time to act on
 it. If the list has changed meanwhile, or the place is lost, it says hello first, and learns of each stream from behind
-the number it has, or from 1.
+the number it has, or from 1. Without a file the place is not saved: whoever keeps its own numbers has no need of it.
+
+Who wants ranges says hello with them, and is told of the streams in them alone; a producer that is not ours leaves this
+unanswered, so every third hello in vain is a plain one. What a reply carries behind its state is told as `Carried`.
 
 Where the C++ library does harm we differ, and only there: a reply without news for us is followed by a pause, and so is
 a Nack soon after a hello, because caches would repeat them at the speed of the network; and after a minute without any
@@ -21,6 +24,7 @@ reply we say hello, because a producer that cannot read our Interest is as silen
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
@@ -33,13 +37,21 @@ from roost.sync.port import Asked, Collect, Event, Learned, Stream
 from roost.sync.presets import PartialPreset
 from roost.sync.psync_names import hello_question, sync_question
 from roost.sync.request import Missed, Received, Request
-from roost.sync.subscriptions import NameRange, Subscriptions
-from roost.sync.sync_state import decode_state
+from roost.sync.subscriptions import NameRange, RangeList, Subscriptions
+from roost.sync.sync_state import decode_state, split_carried
 from roost.wire import MAX_PACKET_BYTES, Data, Interest
 
 SILENT_LIFETIMES: Final = 60  # without a reply, before we say hello
+PLAIN_EVERY: Final = 3  # hellos in vain
 _INTEREST_BYTES: Final = 40  # of an Interest beside its name
 _SAMPLE_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Carried(Effect):
+    """A packet that came inside a reply, of a stream that was just `Learned`: nobody has verified it yet."""
+
+    data: Data
 
 
 class PSyncConsumer:
@@ -61,11 +73,14 @@ class PSyncConsumer:
         self.preset: Final = preset
         self.false_positives = 0  # streams in replies that are not wanted
         self.turned_away = 0  # streams that found no room
+        self.hellos = 0  # that were answered
         self._subscriptions: Final = subscriptions
         self._randomness: Final = randomness
-        self._file: Final = StateFile(file)
+        self._file: Final = StateFile(file) if file else None
         self._request: Final = Request()
-        self._hello: Final = hello_question(group)
+        self._hello: Final = hello_question(group)  # what every hello begins with
+        self._last_hello = Name()  # that was answered
+        self._in_vain = 0  # hellos since then
         self._iblt: Component | None = None
         self._numbers: Final[dict[Name, int]] = {}  # of wanted streams; bound: preset.max_streams
         self._available: dict[Name, int] = {}  # as the last hello had it; bound: preset.max_streams
@@ -116,7 +131,7 @@ class PSyncConsumer:
         """Say hello, or go on where we were."""
         lost = not self._started and not self._restored
         self._started = True
-        effects: list[Effect] = [Note("place lost", (("file", self._file.file),))] if lost else []
+        effects: list[Effect] = [Note("place lost", (("file", self._file.file),))] if lost and self._file else []
         return effects + self._go_on(now)
 
     def receive(self, event: Event, now: int) -> list[Effect]:
@@ -124,7 +139,7 @@ class PSyncConsumer:
         if isinstance(event, Asked):
             return []
         if isinstance(event, Saved):
-            return [] if self._iblt is None else self._file.saved(event, self._state(self._iblt))
+            return [] if self._iblt is None or self._file is None else self._file.saved(event, self._state(self._iblt))
         outcome = self._request.receive(event, now)
         if outcome is None:
             return []
@@ -151,10 +166,16 @@ class PSyncConsumer:
         if self._iblt is not None and not self._needs_hello:
             question = sync_question(self.prefix, self._subscriptions.components(self.preset), self._iblt)
             return self._request.ask(question, self.preset.sync_lifetime_ms, now)
-        if now < self._hello_until:
+        hello = self._next_hello()
+        if now < self._hello_until and hello == self._last_hello:
             self._go_on_at = self._hello_until
             return self._request.forget()
-        return self._request.ask(self._hello, self.preset.hello_lifetime_ms, now)
+        return self._request.ask(hello, self.preset.hello_lifetime_ms, now)
+
+    def _next_hello(self) -> Name:
+        if not isinstance(self._subscriptions, RangeList) or self._in_vain % PLAIN_EVERY == PLAIN_EVERY - 1:
+            return self._hello
+        return hello_question(self.group, self._subscriptions.components(self.preset)[1])
 
     def _pause(self, now: int) -> list[Effect]:
         low, high = self.preset.resend_low_ms * MS, self.preset.resend_high_ms * MS
@@ -164,8 +185,8 @@ class PSyncConsumer:
     def _renew(self, now: int) -> list[Effect]:
         """Have the new list go out soon, together with what else changes until then.
 
-        The question with the old list is withdrawn: the IBLT of its reply would pass over what is wanted now. A hello
-        on its way serves any list.
+        The question with the old list is withdrawn: the IBLT of its reply would pass over what is wanted now. A plain
+        hello on its way serves any list.
         """
         if not self._started or self._request.question == self._hello:
             return []
@@ -173,12 +194,17 @@ class PSyncConsumer:
         self._go_on_at = soon if self._go_on_at is None else min(soon, self._go_on_at)
         return self._request.forget()
 
+    def _is_hello(self, question: Name) -> bool:
+        return question.starts_with(self._hello)
+
     # -- what comes back
 
     def _missed(self, missed: Missed, now: int) -> list[Effect]:
+        if self._is_hello(missed.question):
+            self._in_vain += 1
         if missed.bad:
             return [Rejected(str(self.group), missed.reason, missed.bad[:_SAMPLE_BYTES]), *self._pause(now)]
-        if not missed.expired or missed.question == self._hello:
+        if not missed.expired or self._is_hello(missed.question):
             return self._pause(now)
         self._silent += 1
         if self._silent >= SILENT_LIFETIMES:
@@ -187,22 +213,25 @@ class PSyncConsumer:
         return self._go_on(now)
 
     def _nacked(self, reply: Received, now: int) -> list[Effect]:
-        if reply.question == self._hello:
+        if self._is_hello(reply.question):
             return self._pause(now)
         self._needs_hello = True
         return self._go_on(now)
 
     def _reply_came(self, reply: Received, now: int) -> list[Effect]:
         try:
-            entries = self._open(reply)
+            entries, packets = self._open(reply)
         except BadPacket as error:
             rejected = Rejected(str(self.group), str(error), reply.content[:_SAMPLE_BYTES])
             return [rejected, *self._pause(now)]
         iblt = reply.name.at(-1)
-        hello = reply.question == self._hello
+        hello = self._is_hello(reply.question)
         if hello:
+            self.hellos += 1
+            self._in_vain = 0
+            self._last_hello = reply.question
             self._available = dict(entries)
-            self._is_hellos = True
+            self._is_hellos = reply.question == self._hello
             self._needs_hello = False
             self._hello_until = now + self.preset.reply_freshness_ms * MS
         else:
@@ -212,10 +241,12 @@ class PSyncConsumer:
         self._iblt = iblt
         effects = self._learn_all(entries)
         going_on = self._go_on(now) if hello or effects else self._pause(now)
+        if effects:
+            effects += self._carried(packets)
         return effects + (self._save() if changed or effects else []) + going_on
 
-    def _open(self, reply: Received) -> list[tuple[Name, int]]:
-        """Read a reply, and see whether its IBLT can be handed back."""
+    def _open(self, reply: Received) -> tuple[list[tuple[Name, int]], list[bytes]]:
+        """Read a reply, and see whether its IBLT can be handed back; what it carries comes unread."""
         preset = self.preset
         if len(reply.name) != len(reply.question) + 1:
             raise BadPacket(f"one IBLT was expected behind the question, {reply.name} has another form")
@@ -223,9 +254,17 @@ class PSyncConsumer:
         question = sync_question(self.prefix, self._subscriptions.components(preset), iblt)
         if len(question.value) + _INTEREST_BYTES > MAX_PACKET_BYTES:
             raise BadPacket(f"an IBLT of {len(iblt.value)} bytes is too long to be handed back")
-        return decode_state(
-            decompress(reply.content, preset.content_compression, preset.max_reply_bytes), preset.max_streams
-        )
+        content = decompress(reply.content, preset.content_compression, preset.max_reply_bytes)
+        packets: list[bytes] = []
+        if isinstance(self._subscriptions, RangeList):
+            content, packets = split_carried(content)
+        return decode_state(content, preset.max_streams), packets
+
+    def _carried(self, packets: list[bytes]) -> list[Effect]:
+        try:
+            return [Carried(Data.decode(packet)) for packet in packets]
+        except BadPacket as error:
+            return [Rejected(str(self.group), f"what a reply carries: {error}", packets[0][:_SAMPLE_BYTES])]
 
     def _learn_all(self, entries: list[tuple[Name, int]]) -> list[Effect]:
         effects: list[Effect] = []
@@ -261,4 +300,4 @@ class PSyncConsumer:
         return ConsumerState(b"" if self._needs_hello else self._subscriptions.fingerprint(), iblt, self._numbers)
 
     def _save(self) -> list[Effect]:
-        return [] if self._iblt is None else self._file.save(self._state(self._iblt))
+        return [] if self._iblt is None or self._file is None else self._file.save(self._state(self._iblt))

@@ -2,6 +2,7 @@
 
     full       question   /<prefix>/<IBLT>/<n>
     hello      question   /<prefix>/hello
+                          /<prefix>/hello/32=ranges/<ranges>                         those in ranges, our own form
     sync       question   /<prefix>/sync/<count>/<p·1000>/<Bloom filter>/<IBLT>      a list of names
                           /<prefix>/sync/32=ranges/<ranges>/<IBLT>                   a list of ranges, our own form
     reply      to full    <question>/v=<ms>/seg=<i>
@@ -32,6 +33,12 @@ class FullQuestion(NamedTuple):
 
     iblt: bytes
     total: int
+
+
+class HelloQuestion(NamedTuple):
+    """What a consumer wants to hear of; everything if it names no ranges."""
+
+    ranges: Component | None
 
 
 class SyncQuestion(NamedTuple):
@@ -67,9 +74,9 @@ def parse_full(prefix: Name, name: Name) -> FullQuestion | None:
     return FullQuestion(_generic(parts[0], "IBLT").value, parse_number(parts[1], "count"))
 
 
-def hello_question(prefix: Name) -> Name:
-    """Ask a producer what streams it has."""
-    return prefix / HELLO
+def hello_question(prefix: Name, ranges: Component | None = None) -> Name:
+    """Ask a producer what streams it has, all or those in some ranges."""
+    return prefix / HELLO if ranges is None else Name.of(*prefix, HELLO, RANGES, ranges)
 
 
 def sync_question(prefix: Name, wanted: tuple[Component, ...], iblt: Component) -> Name:
@@ -77,13 +84,15 @@ def sync_question(prefix: Name, wanted: tuple[Component, ...], iblt: Component) 
     return Name.of(*prefix, SYNC, *wanted, iblt)
 
 
-def parse_partial(prefix: Name, name: Name) -> SyncQuestion | str | None:
-    """Read a question of partial sync; "hello" for a hello, None for a segment of a reply."""
+def parse_partial(prefix: Name, name: Name) -> SyncQuestion | HelloQuestion | None:
+    """Read a question of partial sync; None for a segment of a reply."""
     parts = list(name.suffix(len(prefix)))
     if parts and parts[-1].type == SEGMENT:
         return None
     if parts == [HELLO]:
-        return "hello"
+        return HelloQuestion(None)
+    if len(parts) == 3 and parts[:2] == [HELLO, RANGES]:
+        return HelloQuestion(_generic(parts[2], "list of ranges"))
     if not parts or parts[0] != SYNC:
         raise BadPacket(f"hello or sync was expected behind {prefix}")
     ranges = len(parts) == 4 and parts[1] == RANGES

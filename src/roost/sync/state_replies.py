@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from roost.errors import BadConfig, BadPacket
@@ -43,9 +43,17 @@ class StateReplies(Replies):
         room = self.room_bytes(name)
         return max(0, min(self._max_bytes, 2 * room - compressed_at_most(room, self._method)))
 
-    def content(self, name: Name, entries: Iterable[tuple[Name, int]]) -> bytes:
-        """Write the first of these elements, as many as fit; in canonical order, as in C++, which compresses best."""
-        return compress(encode_state(sorted(within(entries, self.state_bytes(name)))), self._method)
+    def segment_bytes(self, name: Name) -> int:
+        """How much content a reply of this name can have in one segment."""
+        return self.room_bytes(name) // self.max_packets
+
+    def content(self, name: Name, entries: Iterable[tuple[Name, int]], carried: Sequence[bytes] = ()) -> bytes:
+        """Write the first of these elements, as many as fit, and packets behind them.
+
+        They are in canonical order, as in C++, which compresses best.
+        """
+        state = encode_state(sorted(within(entries, self.state_bytes(name))))
+        return compress(b"".join([state, *carried]), self._method)
 
 
 def room_for(streams: int, names_bytes: int) -> int:

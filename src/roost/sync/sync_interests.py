@@ -23,7 +23,7 @@ MAX_LIFETIME_MS: Final = 60_000
 class SyncInterest:
     """One Interest: what its sender has, and in partial sync what it wants."""
 
-    __slots__ = ("expires", "iblt", "name", "token", "total", "wanted")
+    __slots__ = ("behind", "expires", "iblt", "limit", "name", "token", "total", "wanted")
 
     def __init__(self, asked: Asked, iblt: Iblt, now: int, *, total: int = 0, wanted: Wanted | None = None) -> None:
         self.name: Final[Name] = asked.interest.name
@@ -32,6 +32,8 @@ class SyncInterest:
         self.iblt: Final = iblt
         self.total: Final = total  # the sender's cumulative count, in full sync
         self.wanted: Final = wanted
+        self.behind = 0  # how many elements differ, at most; in partial sync
+        self.limit = 0  # at how many of them it is answered in any case
 
 
 class PendingInterests:

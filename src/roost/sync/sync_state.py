@@ -2,6 +2,9 @@
 
 An element is one stream with its latest number, the name `/<stream>/<number>` with a generic number component; the
 TLV-VALUE of that name is also what its key is hashed from. Compressing and segmenting the content is for others.
+
+In replies to whoever subscribes to ranges, Data packets may follow the state: the readings it tells of, where they are
+small [NDN-PS, footnote 2].
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from roost.naming import Name
 from roost.naming.component import GENERIC
 from roost.naming.name import NAME_TYPE, cuts_of
 from roost.naming.number import nni, read_nni, read_var, var
-from roost.wire.tlv import element, skip, tlv
+from roost.wire.tlv import DATA, element, elements, skip, tlv
 
 SYNC_STATE: Final = 128
 
@@ -46,6 +49,19 @@ def decode_state(content: bytes, max_entries: int) -> list[tuple[Name, int]]:
             raise BadPacket(f"the sync state has more than {max_entries} elements, the limit here")
         found.append(_split(content[start:position]))
     return found
+
+
+def split_carried(content: bytes) -> tuple[bytes, list[bytes]]:
+    """Part a state from the packets that follow it, which nobody has looked at yet."""
+    _, _, end = element(content, 0, len(content))
+    packets: list[bytes] = []
+    at = end
+    for type_, _, high in elements(content, end):
+        if type_ != DATA:
+            raise BadPacket(f"a Data was expected behind the sync state, this is element {type_}")
+        packets.append(content[at:high])
+        at = high
+    return content[:end], packets
 
 
 def _split(value: bytes) -> tuple[Name, int]:

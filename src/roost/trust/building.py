@@ -155,14 +155,15 @@ def _served(group: str, prefix: str, commanders: str) -> list[str]:
         f'#{prefix}event: {repo}/"32=events"/_t/_seq & {{_t: $eq_type("t=0"), _seq: $eq_type("seq=0")}} <= {key}',
         f'#{prefix}event_snapshot: {repo}/"32=events"/"32=snapshot"/_v/_seg & {{{numbered}}} <= {key}',
     ]
-    for who, asked in (("", service), ("one_", repo)):
+    any_repo = f'{group}/"{REPO}"/_any'  # a repo may tell another one to keep something
+    for who, told, answering in (("", service, service), ("one_", any_repo, repo)):
         verb = '_verb: "insert"|"insert%20check"|"delete"|"delete%20check"'
         rules += [
-            f"#{prefix}{who}command: {asked}/_verb/_parameter & {{{verb}}} <= {commanders}",
-            f"#{prefix}{who}check: {asked}/_verb & {{{verb}}} <= {commanders}",
-            f'#{prefix}{who}batch: {asked}/"insert%20batch" <= {commanders}',
-            f'#{prefix}{who}receipt: {asked}/"insert%20batch"/_digest/_v & {{_v: $eq_type("v=0")}} <= {key}',
-            f'#{prefix}{who}answer: {asked}/"32=ask"/_question/_v/_seg & {{{numbered}}} <= {key}',
+            f"#{prefix}{who}command: {told}/_verb/_parameter & {{{verb}}} <= {commanders}",
+            f"#{prefix}{who}check: {told}/_verb & {{{verb}}} <= {commanders}",
+            f'#{prefix}{who}batch: {told}/"insert%20batch" <= {commanders}',
+            f'#{prefix}{who}receipt: {answering}/"insert%20batch"/_digest/_v & {{_v: $eq_type("v=0")}} <= {key}',
+            f'#{prefix}{who}answer: {answering}/"32=ask"/_question/_v/_seg & {{{numbered}}} <= {key}',
         ]
     message = f'{group}/panel/"msg"/{service}/_verb/_nonce & {{_verb: "insert"|"delete"}}'
     return [*rules, f"#{prefix}message: {message} <= #{prefix}panel"]

@@ -145,9 +145,9 @@ def play(seed: int, settings: ForwarderSettings) -> World:
         for a, b in edges
         if a != b
     ]
-    if draw.random() < 0.5:
-        for node in nodes:
-            world.machine(node).forwarder.strategies.set(PREFIX, STRATEGY_PREFIX / "multicast")
+    strategy = draw.choice(["best-route", "multicast", "multicast", "fail-over"])
+    for node in nodes:
+        world.machine(node).forwarder.strategies.set(PREFIX, STRATEGY_PREFIX / strategy)
     for wire in wires:  # every node routes everywhere: loops guaranteed where there is a cycle
         for node in wire.stations:
             _route(world, wire, node, draw.randint(0, 3))

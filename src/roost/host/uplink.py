@@ -1,0 +1,90 @@
+"""A way from this node to another one, kept up: a face, routes through it, and prefixes registered at its far end.
+
+The face is dialled until it answers, and again whenever it drops (`roost.host.server`). Routes through it stay with it;
+while it is down the forwarder uses others. For routes over several uplinks, the cheapest first, choose the strategy
+`fail-over` for the prefix (`roost.forwarding.strategy_failover`): TCP notices within a minute that the other end has
+vanished without a word, the strategy after a few Interests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+from roost.forwarding.face import FaceSpec
+from roost.forwarding.registrar import REFUSED, REGISTERED, RegistrationChanged
+from roost.host.address import parse_uri
+from roost.host.server import Server
+from roost.machine import Effect
+from roost.naming import Name
+from roost.node.peering import INSIDE, Peering
+from roost.wire import DigestSigner, Signer
+
+
+class Uplink:
+    """One face of a node to another node; made and begun inside the server's event loop."""
+
+    def __init__(
+        self,
+        server: Server,
+        uri: str,
+        *,
+        routes: Sequence[Name] = (),
+        cost: int = 0,
+        registers: Sequence[Name] = (),
+        signer: Signer | None = None,
+    ) -> None:
+        """Route `routes` through the face, have the other node route `registers` to us; raises `BadConfig`."""
+        self.face = 0  # 0 until it was up for the first time
+        self.up: Final = asyncio.Event()
+        self.registered: Final = asyncio.Event()  # set while all of `registers` are
+        self._server: Final = server
+        self._address: Final = parse_uri(uri)
+        self._routes: Final = tuple(routes)
+        self._cost: Final = cost
+        self._missing: Final = set(registers)
+        randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
+        self._peering: Final = Peering(signer or DigestSigner(), randomness, registers)
+
+    def start(self) -> None:
+        """Begin to dial."""
+        self._server.attach_application(self._peering, self._told, INSIDE)
+        self._server.keep(self._address, self)
+
+    # -- the server's watcher
+
+    def face_up(self, face: int, spec: FaceSpec, now: int) -> None:
+        """The other node is there, or there again."""
+        if face != self.face:
+            self.face = face
+            for prefix in self._routes:
+                self._server.add_route(prefix, face, self._cost)
+        self._server.act(self._peering, self._peering.linked(face, spec, now))
+        self.up.set()
+        self._note_registered()
+
+    def face_down(self, face: int, reason: str, now: int) -> None:  # noqa: ARG002  a watcher's shape
+        """It is gone, for a while."""
+        self.up.clear()
+        self._server.act(self._peering, self._peering.unlinked(reason))
+
+    def _told(self, effect: Effect, now: int) -> None:  # noqa: ARG002  what applications tell comes with the time
+        if not isinstance(effect, RegistrationChanged):
+            return
+        if effect.state == REGISTERED:
+            self._missing.discard(effect.prefix)
+        else:
+            self._missing.add(effect.prefix)
+        if effect.state == REFUSED:
+            refusal = (self._address, effect.prefix, effect.reason, effect.code)
+            self._server.journal.warn("%s will not send us %s: %s (code %d); its policy has to allow it", *refusal)
+        self._note_registered()
+
+    def _note_registered(self) -> None:
+        if self.up.is_set() and not self._missing:
+            self.registered.set()
+        else:
+            self.registered.clear()

@@ -1,0 +1,191 @@
+"""Holes and damage, found and repaired without being asked: numbers are dense, so what is missing shows by itself.
+
+    holes      every few seconds some streams are looked at; what is missing below the highest number is fetched
+    damage     a packet that cannot be read any more (`damaged`) is fetched from another repo and written again
+    scrub      the whole store is read, some packets a second, so that damage is found before somebody asks
+
+A hole that nobody can fill is tried again after a pause that doubles, up to an hour. What lies above the highest number
+is no hole: records tell of it, and comparisons of holdings (`roost.pubsub.comparison`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.machine import SECOND, Effect, Note, earliest
+from roost.naming import Name
+from roost.pubsub.asking import Asking
+from roost.pubsub.peers import Peers
+from roost.pubsub.replication import Replication
+from roost.pubsub.retrieval import Retrieval
+from roost.pubsub.seeking import seek
+from roost.pubsub.stock import Stock
+from roost.repo.store import Damaged, Store
+from roost.wire import Data
+
+LOOK_EVERY: Final = 5 * SECOND
+LOOKED_AT: Final = 2000  # streams at a time
+HOLES: Final = 8  # of a stream, at a time
+MAX_HOLES: Final = 1024  # that are being filled, or wait to be tried again
+GRACE: Final = 10 * SECOND
+PAUSE: Final = 30 * SECOND
+_MAX_PAUSE: Final = 3600 * SECOND
+SCRUB_EVERY: Final = SECOND
+SCRUBBED: Final = 50  # packets at a time
+MAX_DAMAGED: Final = 1024
+MAX_REPAIRS: Final = 16  # under way
+_SPARE_WANTS: Final = 512  # of `Retrieval`, for all else
+
+
+class AntiEntropy:
+    """Looks after one group's part of a store: all names that begin with `group`."""
+
+    def __init__(
+        self,
+        group: Name,
+        asking: Asking,
+        shelf: Stock,
+        store: Store,
+        peers: Peers,
+        retrieval: Retrieval,
+        replication: Replication,
+    ) -> None:
+        self.repaired = 0
+        self.scrubbed = 0
+        self.turned_away = 0  # holes and damaged packets, beyond the bounds: they are found again
+        self._group: Final = group
+        self._asking: Final = asking
+        self._shelf: Final = shelf
+        self._store: Final = store
+        self._peers: Final = peers
+        self._retrieval: Final = retrieval
+        self._replication: Final = replication
+        self._streams: list[Name] = []  # left of this round; bound: the holdings' own
+        self._holes: Final[dict[tuple[Name, int], tuple[int, int]]] = {}  # → tries, when again; bound: MAX_HOLES
+        self._damaged: Final[dict[Name, None]] = {}  # bound: MAX_DAMAGED
+        self._waiting: Final[list[Name]] = []  # of these, those that nobody is asked for; bound: as above
+        self._repairs = 0
+        self._scrubbed: Name | None = None  # the last one
+        self._look_at: int | None = None
+        self._scrub_at: int | None = None
+
+    def start(self, now: int) -> list[Effect]:
+        """Begin to look."""
+        self._look_at = now + LOOK_EVERY
+        self._scrub_at = now + SCRUB_EVERY
+        return []
+
+    def tick(self, now: int) -> list[Effect]:
+        """Look at some streams, read some packets."""
+        effects: list[Effect] = []
+        if self._look_at is not None and now >= self._look_at:
+            self._look_at = now + LOOK_EVERY
+            effects += self._look(now) + self._repair(now)
+        if self._scrub_at is not None and now >= self._scrub_at:
+            self._scrub_at = now + SCRUB_EVERY
+            effects += self._scrub(now)
+        return effects
+
+    def deadline(self) -> int | None:
+        """When to look next."""
+        return earliest(self._look_at, self._scrub_at)
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """How full the tables are: now, and at most."""
+        return {"holes": (len(self._holes), MAX_HOLES), "damaged": (len(self._damaged), MAX_DAMAGED)}
+
+    # -- holes
+
+    def _look(self, now: int) -> list[Effect]:
+        if not len(self._peers):
+            return []
+        holdings = self._shelf.holdings
+        for stream, low in list(self._holes):
+            if holdings.is_held(stream, low) or holdings.is_gone(stream, low):
+                del self._holes[stream, low]
+        if not self._streams:
+            self._streams = [stream for stream, _ in holdings if stream.starts_with(self._group)]
+            self._streams.reverse()
+        effects: list[Effect] = []
+        some = self._streams[-LOOKED_AT:]
+        del self._streams[-LOOKED_AT:]
+        for stream in reversed(some):
+            for low, high in holdings.holes(stream, HOLES):
+                effects += self._fill(stream, low, high, now)
+        return effects
+
+    def _fill(self, stream: Name, low: int, high: int, now: int) -> list[Effect]:
+        key = (stream, low)
+        if key not in self._holes:  # what is on its way makes holes too, for a moment
+            if len(self._holes) < MAX_HOLES:
+                self._holes[key] = (0, now + GRACE)
+            else:
+                self.turned_away += 1
+            return []
+        tries, again = self._holes[key]
+        if again < 0 or now < again or self._retrieval.room <= _SPARE_WANTS:
+            return []
+        if self._peers.is_repo(stream) and stream != self._peers.repo:  # records are followed, not only fetched
+            self._holes[key] = (tries + 1, self._again(tries, now))
+            return self._replication.look_again(stream, now)
+        self._holes[key] = (tries, -1)
+
+        def ended(_: int, now: int) -> list[Effect]:
+            self._holes[key] = (tries + 1, self._again(tries, now))
+            return []
+
+        return self._retrieval.want(stream, low, high, None, ended, now)
+
+    @staticmethod
+    def _again(tries: int, now: int) -> int:
+        return now + min(_MAX_PAUSE, PAUSE << min(tries, 16))
+
+    # -- damage
+
+    def damaged(self, name: Name, now: int) -> list[Effect]:
+        """Take in that a packet cannot be read: have it fetched and written again."""
+        if name in self._damaged:
+            return []
+        if len(self._damaged) >= MAX_DAMAGED:
+            self.turned_away += 1
+            return []
+        self._damaged[name] = None
+        self._waiting.append(name)
+        return [Note("damaged", (("name", str(name)),)), *self._repair(now)]
+
+    def _repair(self, now: int) -> list[Effect]:
+        effects: list[Effect] = []
+        while self._waiting and self._repairs < MAX_REPAIRS and len(self._peers) and self._asking.room > MAX_REPAIRS:
+            self._repairs += 1
+            effects += self._seek(self._waiting.pop(0), now)
+        return effects
+
+    def _seek(self, name: Name, now: int) -> list[Effect]:
+        def found(data: Data | None, now: int) -> list[Effect]:
+            return over("nobody has it", now) if data is None else self._shelf.replace(data, replaced, now)
+
+        def replaced(refusals: list[str], now: int) -> list[Effect]:
+            return over(refusals[0], now)
+
+        def over(refusal: str, now: int) -> list[Effect]:
+            self._repairs -= 1
+            if refusal:
+                self._waiting.append(name)  # tried again when streams are looked at
+                return []
+            del self._damaged[name]
+            self.repaired += 1
+            return [Note("repaired", (("name", str(name)),)), *self._repair(now)]
+
+        return seek(self._asking, self._peers, name, None, found, now)
+
+    def _scrub(self, now: int) -> list[Effect]:
+        names = self._store.scan(self._group, self._scrubbed, SCRUBBED)
+        self._scrubbed = names[-1] if len(names) == SCRUBBED else None
+        self.scrubbed += len(names)
+        effects: list[Effect] = []
+        for name in names:
+            try:
+                self._store.get(name)
+            except Damaged:
+                effects += self.damaged(name, now)
+        return effects

@@ -1,0 +1,76 @@
+"""Readings on k repos before their publisher hears of it: k − 1 others are told to insert them, and confirm.
+
+The repo that was asked keeps the readings itself; this has others keep them too, as many at once as copies are wanted,
+and another one for each that does not confirm. How one is told is a callable: `insert(repo, packets, then, now)` sends
+an insert command to that repo's own prefix and goes on with "" or a refusal (`roost.pubsub.commanding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from roost.machine import Effect
+from roost.naming import Name
+from roost.pubsub.peers import Peers
+from roost.wire import Data
+
+MAX_COPYING: Final = 256
+
+Copied: TypeAlias = Callable[[str, int], list[Effect]]
+Insert: TypeAlias = Callable[[Name, Sequence[Data], Copied, int], list[Effect]]
+
+
+class Copying:
+    """Batches on their way to other repos."""
+
+    def __init__(self, peers: Peers, insert: Insert) -> None:
+        self.turned_away = 0
+        self._peers: Final = peers
+        self._insert: Final = insert
+        self._under_way = 0  # bound: MAX_COPYING
+
+    def copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
+        """Have `copies` − 1 others confirm these; goes on with "" or, for an answer of 503, why that cannot be."""
+        others = copies - 1
+        if others <= 0:
+            return then("", now)
+        left = [peer.name for peer in self._peers.order(None, now)]
+        if len(left) < others:
+            return then(f"{copies} copies were asked for, {len(left)} other repos of the group are known", now)
+        if self._under_way >= MAX_COPYING:
+            self.turned_away += 1
+            return then(f"{MAX_COPYING} batches are being copied, which is the limit", now)
+        self._under_way += 1
+        confirmed = 0
+        flying = 0
+
+        def ask(now: int) -> list[Effect]:
+            nonlocal flying
+            flying += 1
+            return self._insert(left.pop(0), packets, answered, now)
+
+        def answered(refusal: str, now: int) -> list[Effect]:
+            nonlocal confirmed, flying
+            flying -= 1
+            confirmed += not refusal
+            if not refusal and confirmed == others:
+                self._under_way -= 1
+                return then("", now)
+            if not refusal or confirmed + flying >= others:
+                return []
+            if left:
+                return ask(now)
+            if flying:
+                return []
+            self._under_way -= 1
+            return then(f"{confirmed + 1} of {copies} copies were made; the last refusal: {refusal}", now)
+
+        effects: list[Effect] = []
+        for _ in range(others):
+            effects += ask(now)
+        return effects
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """How full the tables are: now, and at most."""
+        return {"batches being copied": (self._under_way, MAX_COPYING)}

@@ -1,0 +1,173 @@
+"""The repo's side of questions (`roost.repo.question`): what is newest, where a time begins, readings in bundles.
+
+    <prefix>/32=ask/<question>  ──▶  <prefix>/32=ask/<question>/v=<ms>/seg=0
+
+Whatever is asked is answered from the tables and the store at once, in one packet; nothing is remembered about who
+asked. An answer is fresh for as long as it stays useful: a complete bundle is immutable, so that caches may keep it for
+10 s; anything else changes with the next insertion, and 100 ms are enough to answer many consumers that ask together.
+
+A reading that is damaged on the disk is missing in its bundle, and `damaged` is told, which fetches it again. Streams
+with names too long for an answer are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from roost.errors import BadPacket
+from roost.forwarding.endpoint_effects import Asked
+from roost.machine import MS, Effect, Rejected
+from roost.naming import Name
+from roost.naming.building import numbered
+from roost.naming.conventions import segment, version
+from roost.repo.numbering import MAX_NUMBER
+from roost.repo.question import (
+    ASK,
+    MAX_CONTENT_BYTES,
+    MAX_DROPPED,
+    Bundle,
+    Latest,
+    Since,
+    Streams,
+    decode_question,
+    dropped_bytes,
+    encode_bundle,
+    encode_streams,
+    fitting,
+)
+from roost.repo.store import Damaged, Store
+from roost.sync.port import Reply
+from roost.wire import Signer, encode_data
+from roost.wire.segment import default_bytes
+
+CHANGING_MS: Final = 100
+COMPLETE_MS: Final = 10_000
+MIN_CONTENT_BYTES: Final = 1000
+PAGE: Final = 512  # streams looked at for one answer, more than fit
+MAX_BUNDLED: Final = 128  # readings looked at for one answer, more than fit
+_MAX_LOOKED_AFTER: Final = 8  # holes in a bundle that are looked at one by one, for damage
+_SAMPLE_BYTES: Final = 64
+
+
+class Holdings(Protocol):
+    """What is asked of the table of what a repo holds (`roost.repo.holdings`)."""
+
+    def highest(self, stream: Name) -> int:
+        """The highest number of a stream that is here, 0 without any."""
+        ...
+
+    def under(self, prefix: Name, after: Name | None, limit: int) -> list[Name]:
+        """The streams at or below a prefix and behind `after`, in canonical order, at most `limit`."""
+        ...
+
+    def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
+        """Which of the numbers low to high were dropped on purpose, as runs that rise."""
+        ...
+
+
+class Questions:
+    """Answers in the name of one repo, under each of `prefixes`: the group's service and the repo's own name."""
+
+    def __init__(
+        self,
+        store: Store,
+        holdings: Holdings,
+        signer: Signer,
+        prefixes: Sequence[Name],
+        damaged: Callable[[Name, int], list[Effect]],
+    ) -> None:
+        self.answered = 0
+        self.unlisted = 0  # streams with names too long for an answer
+        self._store: Final = store
+        self._holdings: Final = holdings
+        self._signer: Final = signer
+        self._places: Final = tuple(prefix / ASK for prefix in prefixes)
+        self._damaged: Final = damaged
+
+    def asked(self, asked: Asked, now: int) -> list[Effect] | None:
+        """Answer a question; None if this Interest is none."""
+        interest = asked.interest
+        place = next((place for place in self._places if interest.name.starts_with(place)), None)
+        if place is None:
+            return None
+        if len(interest.name) != len(place) + 1 or not interest.can_be_prefix:
+            return []  # an answer asked for by its own name is with caches, if anywhere
+        try:
+            question = decode_question(interest.name.at(-1))
+        except BadPacket as error:
+            return [Rejected(str(place), str(error), interest.wire[:_SAMPLE_BYTES])]
+        name = interest.name / version(now // MS)
+        room = min(MAX_CONTENT_BYTES, default_bytes(name, self._signer))
+        if room < MIN_CONTENT_BYTES:
+            reason = f"a name of {len(name.value)} bytes leaves no room for an answer"
+            return [Rejected(str(place), reason, interest.wire[:_SAMPLE_BYTES])]
+        effects: list[Effect] = []
+        freshness_ms = CHANGING_MS
+        if isinstance(question, Bundle):
+            content, complete, effects = self._bundle(question, room, now)
+            freshness_ms = COMPLETE_MS if complete else CHANGING_MS
+        else:
+            content = self._streams(question, room)
+        self.answered += 1
+        first = segment(0)
+        packet = encode_data(name / first, content, self._signer, freshness_ms=freshness_ms, final_block=first)
+        return [Reply(packet, asked.token), *effects]
+
+    def _streams(self, question: Latest | Since, room: int) -> bytes:
+        """List streams, as many as fit; what is too long for a page of its own is passed over."""
+        page = self._holdings.under(question.prefix, question.after, PAGE)
+        short = [stream for stream in page if 2 * len(stream.value) <= room]
+        self.unlisted += len(page) - len(short)
+        entries = fitting(((stream, self._number(stream, question)) for stream in short), room)
+        more = bool(entries) and (len(entries) < len(short) or len(page) == PAGE)
+        return encode_streams(Streams(tuple(entries), more))
+
+    def _number(self, stream: Name, question: Latest | Since) -> int:
+        if isinstance(question, Latest):
+            return self._highest(stream)
+        return self._store.since(stream, question.time) or self._highest(stream) + 1
+
+    def _highest(self, stream: Name) -> int:
+        """The highest number there ever was, held or dropped: a panel that lost its disk goes on behind it."""
+        dropped = self._holdings.dropped(stream, 1, MAX_NUMBER)
+        return max(self._holdings.highest(stream), dropped[-1][1] if dropped else 0)
+
+    def _bundle(self, question: Bundle, room: int, now: int) -> tuple[bytes, bool, list[Effect]]:
+        """Bundle readings, as many as fit; also whether it is all that was asked for, and what follows."""
+        stream, low, high = question.stream, question.low, question.high
+        gone = self._holdings.dropped(stream, low, MAX_NUMBER)
+        dropped = [run for run in gone[:MAX_DROPPED] if run[0] <= high]  # the last one to its end, however far that is
+        left = room - dropped_bytes(dropped)
+        found = self._store.range(stream, low, high, MAX_BUNDLED)
+        readings: list[bytes] = []
+        for _, wire in found:
+            left -= len(wire)
+            if left < 0:
+                break
+            readings.append(wire)
+        last = found[len(readings) - 1][0] if readings else low
+        numbers = {number for number, _ in found[: len(readings)]}
+        complete = len(readings) + sum(min(run[1], high) - run[0] + 1 for run in dropped) == high - low + 1
+        effects = [] if complete else self._look_after(stream, low, min(high, last), numbers, dropped, now)
+        return encode_bundle(readings, dropped), complete, effects
+
+    def _look_after(
+        self, stream: Name, low: int, high: int, numbers: set[int], dropped: list[tuple[int, int]], now: int
+    ) -> list[Effect]:
+        """Find out which of the missing readings are here, but damaged: lists leave those out."""
+        effects: list[Effect] = []
+        ends = dict(dropped)  # where a run begins → where it ends
+        looked = 0
+        number = low
+        while number <= high and looked < _MAX_LOOKED_AFTER:
+            if number in ends:
+                number = ends[number]
+            elif number not in numbers:
+                looked += 1
+                try:
+                    self._store.get(numbered(stream, number))
+                except Damaged as damage:
+                    effects += self._damaged(damage.name, now)
+            number += 1
+        return effects

@@ -1,0 +1,115 @@
+"""A repo's own records: what it took in from producers, told to the other repos of its group [NDN-PS §III-C].
+
+    the shelf is about to write a batch ──record──▶ records, numbered and signed, written in the same instant
+    the batch is on the disk            ──kept────▶ announce(repo, n): full sync tells the others, once per batch
+
+Only what this repo heard first is recorded (inserted, in bulk, deleted); what it got from others they have recorded.
+Numbers wait until full sync says from where they go on (`Ready`), because the disk of a repo that was replaced by an
+empty one knows nothing of those it gave before. What is kept meanwhile is remembered by name and recorded then; what is
+too much to remember shows when repos compare their holdings (`roost.pubsub.comparison`). A repo without any record
+makes one that names nothing, so that the others know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from roost.machine import Effect
+from roost.naming import Name
+from roost.naming.building import numbered
+from roost.pubsub.stock import Stock
+from roost.repo.cause import REPLICATION
+from roost.repo.numbering import numbered as numbered_by
+from roost.repo.record import CARRY_BYTES, encode_greeting, encode_named, encode_records, runs_of
+from roost.repo.store import Entry
+from roost.wire import Data, Signer, encode_data
+
+MAX_UNRECORDED: Final = 10_000
+
+
+class Recording:
+    """Gives our records their numbers; `announce(stream, high, now)` is the full-sync member's."""
+
+    def __init__(
+        self,
+        repo: Name,
+        signer: Signer,
+        shelf: Stock,
+        announce: Callable[[Name, int, int], list[Effect]],
+        *,
+        carry_bytes: int = CARRY_BYTES,
+    ) -> None:
+        self.recorded = 0
+        self.turned_away = 0  # packets that were too many to remember
+        self._repo: Final = repo
+        self._signer: Final = signer
+        self._shelf: Final = shelf
+        self._announce: Final = announce
+        self._carry_bytes: Final = carry_bytes
+        self._floor = 0  # the first number that may be given; 0 until full sync is ready
+        self._reserved = 0  # the last one that waits for the disk by itself
+        self._told = 0
+        self._unrecorded: Final[dict[Name, int]] = {}  # name → cause; bound: MAX_UNRECORDED
+
+    def record(self, entries: list[Entry], cause: int) -> list[Entry]:
+        """Write the records of what is about to be written; an entry without a packet was deleted.
+
+        The batch before is on the disk or failed, and then nobody has seen its numbers: they are given again.
+        """
+        if cause == REPLICATION or not entries:
+            return []
+        if not self._floor:
+            self._remember(entries, cause)
+            return []
+        return self._signed(encode_records(entries, cause, self._carry_bytes))
+
+    def kept(self, now: int) -> list[Effect]:
+        """Take in that a batch is on the disk: announce its records."""
+        high = self._shelf.holdings.highest(self._repo)
+        if not self._floor or high <= self._told:
+            return []
+        self._told = high
+        return self._announce(self._repo, high, now)
+
+    def ready(self, number: int, now: int) -> list[Effect]:
+        """Take in from which number on we may record, the first time or because the group knew more than our disk."""
+        self._floor = max(self._floor, number)
+        is_known = self._shelf.holdings.highest(self._repo) > 0
+        if (is_known or self._reserved) and not self._unrecorded:
+            return self.kept(now)
+        contents = [] if is_known else [encode_greeting()]
+        for cause in sorted(set(self._unrecorded.values())):
+            names = [name for name, why in self._unrecorded.items() if why == cause]
+            contents += encode_named(*runs_of(names), cause)
+        records = [Data.decode(entry.wire) for entry in self._signed(contents)]
+        self._reserved = numbered_by(records[-1].name)[1]
+        forgotten = dict(self._unrecorded)
+        self._unrecorded.clear()
+
+        def written(refusals: list[str], now: int) -> list[Effect]:
+            self._reserved = 0
+            if any(refusals):
+                self._unrecorded.update(forgotten)  # until full sync is ready again, at the latest after a restart
+            return self.kept(now)
+
+        return self._shelf.put(records, REPLICATION, written, now)
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """How full the tables are: now, and at most."""
+        return {"unrecorded": (len(self._unrecorded), MAX_UNRECORDED)}
+
+    def _remember(self, entries: list[Entry], cause: int) -> None:
+        for entry in entries:
+            if len(self._unrecorded) < MAX_UNRECORDED or entry.name in self._unrecorded:
+                self._unrecorded[entry.name] = cause
+            else:
+                self.turned_away += 1
+
+    def _signed(self, contents: list[bytes]) -> list[Entry]:
+        first = max(self._floor, self._reserved + 1, self._shelf.holdings.highest(self._repo) + 1)
+        names = [numbered(self._repo, first + index) for index in range(len(contents))]
+        self.recorded += len(contents)
+        return [
+            Entry(name, encode_data(name, content, self._signer)) for name, content in zip(names, contents, strict=True)
+        ]

@@ -1,0 +1,92 @@
+"""The deployment that NDN-PS describes, as the fixture of everything: tests, simulations, benchmarks, demo [§IV].
+
+One hall with three floors. On each floor two panels, and to each panel five rooms with a sensor module; a module knows
+temperature, humidity and light. That is 6 panels, 30 modules, 90 streams, and three repos that keep them.
+
+    /Campus/Hall/Env                              the group
+    /Campus/Hall/Env/pi1/room1/temp/seq=7         a reading; pi1 and pi2 are on floor 1, pi3 and pi4 on floor 2 …
+    /Campus/Hall/modules/room1/temp               what the module itself answers to
+    /Campus/Hall/Env/Repo/repo1                   a repo
+
+The paper does not say how often rooms are sampled; every 10 s here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from roost.naming import Name
+from roost.naming.building import Building, Company, Group, Panel, Repo
+from roost.repo.catalogue import Description
+from roost.trust import Identity, Schema, building_schema, certify, generate, self_sign
+
+COMPANY: Final = Company(Name.parse("/Campus"), frozenset({"Hall"}))
+GROUP: Final[Group] = COMPANY.group("Hall", "Env")
+MODULES: Final = Name.parse("/Campus/Hall/modules")
+
+FLOORS: Final = 3
+PANELS_PER_FLOOR: Final = 2
+ROOMS_PER_PANEL: Final = 5
+INTERVAL_MS: Final = 10_000
+UNITS: Final = {"temp": "Cel", "hum": "%RH", "light": "lx"}
+BRICK: Final = {"temp": "Air_Temperature_Sensor", "hum": "Relative_Humidity_Sensor", "light": "Illuminance_Sensor"}
+
+PANELS: Final = tuple(f"pi{number}" for number in range(1, FLOORS * PANELS_PER_FLOOR + 1))
+REPOS: Final = ("repo1", "repo2", "repo3")
+
+
+def panel(name: str) -> Panel:
+    """One of the six."""
+    return GROUP.panel(name)
+
+
+def repo(name: str) -> Repo:
+    """One of the three."""
+    return GROUP.repo(name)
+
+
+def floor_of(name: str) -> int:
+    """Where a panel is."""
+    return PANELS.index(name) // PANELS_PER_FLOOR + 1
+
+
+def rooms(name: str) -> tuple[str, ...]:
+    """The rooms of a panel, which are its devices."""
+    first = PANELS.index(name) * ROOMS_PER_PANEL + 1
+    return tuple(f"room{number}" for number in range(first, first + ROOMS_PER_PANEL))
+
+
+def streams(name: str) -> tuple[Name, ...]:
+    """The fifteen streams of a panel."""
+    return tuple(GROUP.stream(name, room, metric).name for room in rooms(name) for metric in UNITS)
+
+
+def all_streams() -> tuple[Name, ...]:
+    """All ninety."""
+    return tuple(stream for name in PANELS for stream in streams(name))
+
+
+def descriptions(name: str) -> list[Description]:
+    """What a panel says about its streams."""
+    return [
+        Description(stream, UNITS[metric], BRICK[metric], INTERVAL_MS)
+        for stream in streams(name)
+        for metric in [stream.at(-1).value.decode()]
+    ]
+
+
+def schema() -> Schema:
+    """Who may sign what in the hall."""
+    return building_schema(COMPANY)
+
+
+def identities(entropy: Callable[[int], bytes], now: int, repos: tuple[str, ...] = REPOS) -> dict[Name, Identity]:
+    """Make every key there is, each certified by its issuer: the root, the hall, the group, its repos and panels."""
+    root = self_sign(generate(COMPANY.root.name, entropy, "ecdsa"), now)
+    made = {root.name: root}
+    places: list[Building | Group | Repo | Panel] = [COMPANY.building("Hall"), GROUP]
+    for place in places + [*map(repo, repos), *map(panel, PANELS)]:
+        key = generate(place.name, entropy, "ecdsa")
+        made[place.name] = Identity(key, certify(made[place.issuer], key.name, key.public.spki, now))
+    return made
