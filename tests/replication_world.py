@@ -155,7 +155,7 @@ class SmallRepo:
         if isinstance(effect, Learned):
             return self.replication.learned(effect, now)
         if isinstance(effect, Ready):
-            return self.recording.ready(effect.number, now)
+            return self.recording.ready(effect.number, now) + self.replication.look(self.name, effect.number - 1, now)
         if isinstance(effect, (Kept, Dropped)):
             self.told.append(effect)
             return self.recording.kept(now)
@@ -285,7 +285,7 @@ class World:
                 self.do(repo, repo.shelf.receive(Unwritten(effect.store, effect.ticket, "the disk is full"), self.now))
                 return
             repo.store.write([effect.batch])
-            repo.store.bad.difference_update([entry.name for entry in effect.batch.puts])
+            repo.store.bad.difference_update([entry.name for entry in effect.batch.puts], effect.batch.deletes)
             self.do(repo, repo.shelf.receive(Written(effect.store, effect.ticket), self.now))
 
         self.later(MS, written)

@@ -66,8 +66,7 @@ class FakeHoldings:
         ]
 
     def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
-        runs = [(max(low, first), min(high, last)) for first, last in self.gone.get(stream, [])]
-        return [run for run in runs if run[0] <= run[1]]
+        return [run for run in self.gone.get(stream, []) if run[0] <= high and run[1] >= low]
 
 
 class FakeRepo:

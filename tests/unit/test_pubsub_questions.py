@@ -12,6 +12,7 @@ from roost.naming.conventions import segment, version
 from roost.pubsub.data_interface import DataInterface
 from roost.pubsub.questions import CHANGING_MS, COMPLETE_MS, Questions
 from roost.repo import question as wire
+from roost.repo.holdings import Holdings
 from roost.repo.memory import MemoryStore
 from roost.repo.question import ASK, Bundle, Latest, Since, decode_bundle, decode_streams, encode_question
 from roost.repo.store import Batch, Damaged, Entry
@@ -124,6 +125,23 @@ def test_a_bundle_says_what_was_dropped_as_far_as_that_goes() -> None:
     data = answer(repo, asked)
     assert decode_bundle(data.content, asked).dropped == ((5, 80),)
     assert data.freshness_ms == COMPLETE_MS
+
+
+def test_questions_are_answered_from_the_table_of_a_repo() -> None:
+    repo = filled(100)
+    holdings = Holdings()
+    for number in range(1, 101):
+        holdings.add(VOLTAGE, number, 100)
+    holdings.drop(VOLTAGE, 1, 80, 8000)
+    repo.drop(VOLTAGE, 1, 80)
+    repo.questions = Questions(repo.store, holdings, DigestSigner(), (GROUP.service,), lambda _name, _now: [])
+    asked = Bundle(VOLTAGE, 70, 90)
+    data = answer(repo, asked)
+    bundle = decode_bundle(data.content, asked)
+    assert bundle.dropped == ((70, 80),)
+    assert [number for number, _ in bundle.readings] == list(range(81, 91))
+    assert data.freshness_ms == COMPLETE_MS
+    assert decode_streams(answer(repo, Latest(GROUP.name)).content).entries == ((VOLTAGE, 100),)
 
 
 class _Damaged(MemoryStore):

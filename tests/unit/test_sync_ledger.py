@@ -211,3 +211,23 @@ def test_a_stream_of_the_root_name_is_not_taken_for_the_doubt() -> None:
     ledger = written((root, 1)).open()
     assert not ledger.damaged
     assert ledger.get(Name()) == (0, 1)
+
+
+def test_numbers_that_are_kept_elsewhere_go_on_from_there() -> None:
+    name = Name.parse("/A")
+    ledger = Ledger.of("store", [(Stream(name), 7)])
+    assert ledger.get(name) == (0, 7)
+    assert not ledger.damaged
+    assert not ledger.doubtful(Name.parse("/B"))
+
+
+def test_of_what_is_kept_elsewhere_and_damaged_numbers_are_lower_bounds() -> None:
+    name = Name.parse("/A")
+    ledger = Ledger.of("store", [(Stream(name), 7)], damaged=True)
+    assert ledger.get(name) == (0, 7)
+    assert ledger.doubtful(name)
+    assert ledger.doubtful(Name.parse("/B"))
+    (save,) = ledger.want(Stream(name), 9)
+    assert isinstance(save, Save)
+    ledger.saved(Saved(save.file, save.ticket))
+    assert not ledger.doubtful(name)

@@ -125,7 +125,7 @@ class AntiEntropy:
         tries, again = self._holes[key]
         if again < 0 or now < again or self._retrieval.room <= _SPARE_WANTS:
             return []
-        if self._peers.is_repo(stream) and stream != self._peers.repo:  # records are followed, not only fetched
+        if self._peers.is_repo(stream):  # records are followed, not only fetched
             self._holes[key] = (tries + 1, self._again(tries, now))
             return self._replication.look_again(stream, now)
         self._holes[key] = (tries, -1)
@@ -156,9 +156,20 @@ class AntiEntropy:
     def _repair(self, now: int) -> list[Effect]:
         effects: list[Effect] = []
         while self._waiting and self._repairs < MAX_REPAIRS and len(self._peers) and self._asking.room > MAX_REPAIRS:
-            self._repairs += 1
-            effects += self._seek(self._waiting.pop(0), now)
+            name = self._waiting.pop(0)
+            if self._is_damaged(name):
+                self._repairs += 1
+                effects += self._seek(name, now)
+            else:
+                del self._damaged[name]
         return effects
+
+    def _is_damaged(self, name: Name) -> bool:
+        try:
+            self._store.get(name)
+        except Damaged:
+            return True
+        return False
 
     def _seek(self, name: Name, now: int) -> list[Effect]:
         def found(data: Data | None, now: int) -> list[Effect]:
@@ -184,8 +195,6 @@ class AntiEntropy:
         self.scrubbed += len(names)
         effects: list[Effect] = []
         for name in names:
-            try:
-                self._store.get(name)
-            except Damaged:
+            if self._is_damaged(name):
                 effects += self.damaged(name, now)
         return effects

@@ -42,8 +42,8 @@ class Copying:
             self.turned_away += 1
             return then(f"{MAX_COPYING} batches are being copied, which is the limit", now)
         self._under_way += 1
-        confirmed = 0
-        flying = 0
+        confirmed = flying = 0
+        last_refusal = ""
 
         def ask(now: int) -> list[Effect]:
             nonlocal flying
@@ -51,20 +51,18 @@ class Copying:
             return self._insert(left.pop(0), packets, answered, now)
 
         def answered(refusal: str, now: int) -> list[Effect]:
-            nonlocal confirmed, flying
+            nonlocal confirmed, flying, last_refusal
             flying -= 1
             confirmed += not refusal
-            if not refusal and confirmed == others:
-                self._under_way -= 1
-                return then("", now)
-            if not refusal or confirmed + flying >= others:
-                return []
-            if left:
+            last_refusal = refusal or last_refusal
+            if left and confirmed + flying < others:
                 return ask(now)
             if flying:
                 return []
             self._under_way -= 1
-            return then(f"{confirmed + 1} of {copies} copies were made; the last refusal: {refusal}", now)
+            if confirmed == others:
+                return then("", now)
+            return then(f"{confirmed + 1} of {copies} copies were made; the last refusal: {last_refusal}", now)
 
         effects: list[Effect] = []
         for _ in range(others):

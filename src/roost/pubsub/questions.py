@@ -62,7 +62,7 @@ class Holdings(Protocol):
         ...
 
     def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
-        """Which of the numbers low to high were dropped on purpose, as runs that rise."""
+        """Which runs of numbers that touch low to high were dropped on purpose, rising."""
         ...
 
 
@@ -136,8 +136,8 @@ class Questions:
     def _bundle(self, question: Bundle, room: int, now: int) -> tuple[bytes, bool, list[Effect]]:
         """Bundle readings, as many as fit; also whether it is all that was asked for, and what follows."""
         stream, low, high = question.stream, question.low, question.high
-        gone = self._holdings.dropped(stream, low, MAX_NUMBER)
-        dropped = [run for run in gone[:MAX_DROPPED] if run[0] <= high]  # the last one to its end, however far that is
+        gone = self._holdings.dropped(stream, low, high)[:MAX_DROPPED]
+        dropped = [(max(low, run[0]), run[1]) for run in gone]  # the last one to its end, however far that is
         left = room - dropped_bytes(dropped)
         found = self._store.range(stream, low, high, MAX_BUNDLED)
         readings: list[bytes] = []

@@ -93,7 +93,7 @@ class Replication:
         self._peers: Final = peers
         self._enactment: Final = Enactment(asking, shelf, store, peers, retrieval)
         self._compare: Final = compare
-        self._follows: Final[dict[Name, _Follow]] = {}  # bound: MAX_PEERS
+        self._follows: Final[dict[Name, _Follow]] = {}  # bound: MAX_PEERS, and us
         self._late: Final[dict[int, _Late]] = {}  # bound: MAX_LATE
         self._due: Final = Timetable()
         self._next_ticket = 1
@@ -104,8 +104,11 @@ class Replication:
         return self.look(news.stream.name, news.high, now)
 
     def look(self, repo: Name, high: int, now: int) -> list[Effect]:
-        """Look which of a repo's records up to a number are missing, and follow them."""
-        if not self._peers.add(repo):
+        """Look which of a repo's records up to a number are missing, and follow them.
+
+        Our own are missing where an empty disk took the place of an old one: others have them.
+        """
+        if repo != self._peers.repo and not self._peers.add(repo):
             return []
         follow = self._follows.get(repo)
         if follow is None:
@@ -139,7 +142,7 @@ class Replication:
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
         return {
-            "repos followed": (len(self._follows), MAX_PEERS),
+            "repos followed": (len(self._follows), MAX_PEERS + 1),
             "records on the way": (self._flying, MAX_RECORDS + BUNDLED),
             "late records": (len(self._late), MAX_LATE),
         }
@@ -156,6 +159,8 @@ class Replication:
 
     def _pump(self, now: int) -> list[Effect]:
         effects: list[Effect] = []
+        if not len(self._peers):
+            return effects
         for repo, follow in list(self._follows.items()):
             while follow.cursor < follow.known and follow.flying < MAX_OF_ONE and self._has_room():
                 low, high = self._next_run(repo, follow)

@@ -51,7 +51,7 @@ from roost.repo.shelving import Dropped, Kept
 from roost.repo.store import Damaged, Entry, Store, Unwritten, Written
 from roost.sync.ledger import Ledger
 from roost.sync.port import Learned, Ready, Reply, Stream
-from roost.sync.presets import CPP_PARTIAL, ROOST_FULL, FullPreset, PartialPreset
+from roost.sync.presets import ROOST_FULL, ROOST_PARTIAL, FullPreset, PartialPreset
 from roost.sync.psync_full import PSyncFull
 from roost.sync.psync_producer import PSyncProducer
 from roost.trust.acceptance import Checker
@@ -75,7 +75,7 @@ class RepoSettings:
     carry_bytes: int = CARRY_BYTES  # up to which records carry the readings themselves; 0: names only
     retention: tuple[Rule, ...] = ()
     full: FullPreset = ROOST_FULL
-    partial: PartialPreset = CPP_PARTIAL
+    partial: PartialPreset = ROOST_PARTIAL
 
 
 class Repo:

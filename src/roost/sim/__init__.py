@@ -19,10 +19,12 @@ from roost.sim.world import World
 KEEP = Crash.KEEP
 LOSE_UNSYNCED = Crash.LOSE_UNSYNCED
 FLIP_BITS = Crash.FLIP_BITS
+LOSE_ALL = Crash.LOSE_ALL
 
 __all__ = [
     "FLIP_BITS",
     "KEEP",
+    "LOSE_ALL",
     "LOSE_UNSYNCED",
     "MS",
     "SECOND",

@@ -86,7 +86,7 @@ def identities(entropy: Callable[[int], bytes], now: int, repos: tuple[str, ...]
     root = self_sign(generate(COMPANY.root.name, entropy, "ecdsa"), now)
     made = {root.name: root}
     places: list[Building | Group | Repo | Panel] = [COMPANY.building("Hall"), GROUP]
-    for place in places + [*map(repo, repos), *map(panel, PANELS)]:
+    for place in [*places, *map(repo, repos), *map(panel, PANELS)]:
         key = generate(place.name, entropy, "ecdsa")
         made[place.name] = Identity(key, certify(made[place.issuer], key.name, key.public.spki, now))
     return made

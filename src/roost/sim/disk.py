@@ -2,7 +2,7 @@
 
 What is saved lies in a cache until the sync latency has passed; then it is on the disk. A crash may lose the cache: of
 each file any first part of the writes that were not through is kept, or nothing, and a replacement is there or is not.
-A crash may also flip bits, anywhere.
+A crash may also flip bits, anywhere, or leave nothing at all.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class Disk:
             self.synced()
         if how & Crash.FLIP_BITS:
             self._flip()
+        if how & Crash.LOSE_ALL:
+            self._files.clear()
+            self._size = 0
         self._free_at = 0
 
     def _apply(self, file: str, write: _Write) -> None:

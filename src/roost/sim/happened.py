@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 
 class Crash(IntFlag):
-    """What a crash does to the disk; the last two may come together."""
+    """What a crash does to the disk; losing and flipping may come together."""
 
     KEEP = 0  # the process died, the system did not: everything written is there
     LOSE_UNSYNCED = 1  # the power failed: of what was not yet forced to the disk, any first part is there, or nothing
     FLIP_BITS = 2  # and a few bits, anywhere in the files, are not what they were
+    LOSE_ALL = 4  # the disk died, and an empty one is in its place
 
 
 class Happened(NamedTuple):

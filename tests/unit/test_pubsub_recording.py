@@ -1,0 +1,140 @@
+"""A repo's own records: numbered when full sync is ready, written with what they name, announced once per batch."""
+
+from __future__ import annotations
+
+from tests.replication_world import GROUP, STREAM, reading
+
+from roost.machine import Effect
+from roost.naming import Name
+from roost.naming.building import numbered
+from roost.pubsub import recording
+from roost.pubsub.recording import Recording
+from roost.repo.cause import BULK, DELETE, INSERT, REPLICATION
+from roost.repo.memory import MemoryStore
+from roost.repo.record import Held, decode_record
+from roost.repo.shelf import Shelf
+from roost.repo.store import Entry, Unwritten, Write, Written
+from roost.wire import Data, DigestSigner
+
+NOW = 1_800_000_000_000_000_000
+REPO = GROUP / "Repo" / "Repo1"
+
+
+class Desk:
+    """A shelf, its disk, and the recording under test."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.shelf = Shelf("store", self.store, record=self._record)
+        self.recording = Recording(REPO, DigestSigner(), self.shelf, self._announce)
+        self.announced: list[int] = []
+        self.disk_full = False
+
+    def _record(self, entries: list[Entry], cause: int) -> list[Entry]:
+        return self.recording.record(entries, cause)
+
+    def _announce(self, stream: Name, high: int, now: int) -> list[Effect]:  # noqa: ARG002
+        assert stream == REPO
+        self.announced.append(high)
+        return []
+
+    def do(self, effects: list[Effect]) -> None:
+        while effects:
+            effect = effects.pop(0)
+            if isinstance(effect, Write):
+                if self.disk_full:
+                    effects += self.shelf.receive(Unwritten("store", effect.ticket, "the disk is full"), NOW)
+                    continue
+                self.store.write([effect.batch])
+                effects += self.shelf.receive(Written("store", effect.ticket), NOW)
+                effects += self.recording.kept(NOW)
+
+    def put(self, *numbers: int, cause: int = INSERT) -> None:
+        packets = [reading(STREAM, number) for number in numbers]
+        self.do(self.shelf.put(packets, cause, lambda *_: [], NOW))
+
+    def ready(self, number: int) -> None:
+        self.do(self.recording.ready(number, NOW))
+
+    def records(self) -> list[tuple[int, tuple[Held, ...], int]]:
+        found = [decode_record(Data.decode(wire).content) for _, wire in self.store.range(REPO, 1, 100, 100)]
+        return [(record.cause, record.held, len(record.packets)) for record in found]
+
+
+def test_a_repo_without_records_says_that_it_is_there() -> None:
+    desk = Desk()
+    desk.ready(1)
+    assert desk.records() == [(INSERT, (), 0)]
+    assert desk.announced == [1]
+    desk.ready(1)
+    assert desk.announced == [1], "once"
+
+
+def test_what_is_put_together_is_recorded_and_announced_together() -> None:
+    desk = Desk()
+    desk.ready(1)
+    desk.put(1, 2, 3)
+    desk.put(4, cause=BULK)
+    assert desk.records()[1:] == [(INSERT, (), 3), (BULK, (), 1)]
+    assert desk.announced == [1, 2, 3]
+
+
+def test_what_came_from_others_is_not_recorded() -> None:
+    desk = Desk()
+    desk.ready(1)
+    desk.put(1, cause=REPLICATION)
+    assert desk.announced == [1]
+
+
+def test_what_was_kept_before_full_sync_was_ready_is_recorded_then() -> None:
+    desk = Desk()
+    desk.put(1, 2)
+    desk.put(9)
+    desk.put(3, cause=BULK)
+    desk.do(desk.shelf.drop([numbered(STREAM, 9)], lambda *_: [], NOW))
+    assert desk.announced == []
+    desk.ready(51)
+    assert desk.records() == [
+        (INSERT, (), 0),
+        (INSERT, (Held(STREAM, 1, 2),), 0),
+        (BULK, (Held(STREAM, 3, 3),), 0),
+        (DELETE, (Held(STREAM, 9, 9),), 0),
+    ]
+    assert desk.shelf.holdings.of(REPO).held == [(51, 54)]
+    assert desk.announced == [54]
+
+
+def test_numbers_of_a_batch_that_was_not_written_are_given_again() -> None:
+    desk = Desk()
+    desk.ready(1)
+    desk.disk_full = True
+    desk.put(1)
+    desk.disk_full = False
+    desk.put(2)
+    assert desk.shelf.holdings.of(REPO).held == [(1, 2)]
+
+
+def test_what_could_not_be_written_when_ready_is_tried_with_the_next_ready() -> None:
+    desk = Desk()
+    desk.put(1)
+    desk.disk_full = True
+    desk.ready(1)
+    desk.disk_full = False
+    desk.ready(1)
+    assert desk.records() == [(INSERT, (), 0), (INSERT, (Held(STREAM, 1, 1),), 0)]
+
+
+def test_numbers_go_on_behind_what_the_group_knows() -> None:
+    desk = Desk()
+    desk.ready(1)
+    desk.ready(10)
+    desk.put(1)
+    assert desk.shelf.holdings.of(REPO).held == [(1, 1), (10, 10)]
+
+
+def test_what_is_too_much_to_remember_is_counted() -> None:
+    desk = Desk()
+    room = recording.MAX_UNRECORDED
+    desk.recording.record([Entry(numbered(STREAM, number), b"x") for number in range(1, room + 2)], INSERT)
+    assert desk.recording.turned_away == 1
+    assert desk.recording.sizes()["unrecorded"] == (room, room)
