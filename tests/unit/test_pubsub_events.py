@@ -13,6 +13,7 @@ from roost.naming.conventions import segment, sequence, timestamp, version
 from roost.pubsub.events import BATCH, BATCH_BYTES, EVENTS, MAX_KEPT, MAX_WAITING, SNAPSHOT, Events
 from roost.repo.cause import DELETE, INSERT, REPLICATION
 from roost.repo.event import decode_event, decode_snapshot
+from roost.repo.shelving import Dropped, Kept
 from roost.repo.store import Entry
 from roost.sync.port import Reply
 from roost.wire import Data, DigestSigner, Interest, encode_interest, make_data
@@ -47,8 +48,8 @@ def data(effects: list[Effect] | None) -> Data:
 
 def test_what_is_kept_within_a_batch_time_is_one_notification() -> None:
     machine = events()
-    assert machine.kept([reading(1)], INSERT, NOW) == []
-    assert machine.kept([reading(2)], INSERT, NOW + MS) == []
+    assert machine.kept(Kept((reading(1),), INSERT), NOW) == []
+    assert machine.kept(Kept((reading(2),), INSERT), NOW + MS) == []
     assert machine.deadline() == NOW + BATCH
     assert machine.tick(NOW + BATCH - 1) == []
     assert machine.last == 0
@@ -63,17 +64,19 @@ def test_what_is_kept_within_a_batch_time_is_one_notification() -> None:
 
 def test_another_cause_closes_the_batch() -> None:
     machine = events()
-    machine.kept([reading(1)], INSERT, NOW)
-    machine.kept([reading(2)], REPLICATION, NOW)
-    machine.dropped([numbered(STREAM, 1)], DELETE, NOW)
+    machine.kept(Kept((reading(1),), INSERT), NOW)
+    machine.kept(Kept((reading(2),), REPLICATION), NOW)
+    machine.dropped(Dropped((numbered(STREAM, 1),), REPLICATION), NOW)
     assert machine.last == 2
-    assert decode_event(data(machine.asked(asked(RUN / sequence(2)), NOW)).content).cause == REPLICATION
+    machine.tick(NOW + BATCH)
+    found = [data(machine.asked(asked(RUN / sequence(number)), NOW)) for number in (1, 2, 3)]
+    assert [decode_event(each.content).cause for each in found] == [INSERT, REPLICATION, DELETE]
 
 
 def test_a_full_batch_is_closed_at_once() -> None:
     machine = events()
     many = [reading(number) for number in range(1, 200)]
-    machine.kept(many, INSERT, NOW)
+    machine.kept(Kept(tuple(many), INSERT), NOW)
     machine.tick(NOW + BATCH)
     contents = [
         data(machine.asked(asked(RUN / sequence(number)), NOW)).content for number in range(1, machine.last + 1)
@@ -85,7 +88,7 @@ def test_a_full_batch_is_closed_at_once() -> None:
 
 def test_small_packets_go_along_where_the_setting_says_so() -> None:
     machine = events(carry_bytes=200)
-    machine.kept([reading(1), reading(2, size=1000)], INSERT, NOW)
+    machine.kept(Kept((reading(1), reading(2, size=1000)), INSERT), NOW)
     machine.tick(NOW + BATCH)
     event = decode_event(data(machine.asked(asked(RUN / sequence(1)), NOW)).content)
     assert [packet.wire for packet in event.packets] == [reading(1).wire]
@@ -97,7 +100,7 @@ def test_who_asks_for_the_next_one_is_answered_when_it_is_there() -> None:
     assert machine.asked(asked(RUN / sequence(1), token=b"first"), NOW) == []
     assert machine.asked(asked(PLACE, fresh=True, token=b"second"), NOW) == []
     assert machine.asked(asked(RUN / sequence(2), token=b"third"), NOW) == []
-    machine.kept([reading(1)], INSERT, NOW)
+    machine.kept(Kept((reading(1),), INSERT), NOW)
     effects = machine.tick(NOW + BATCH)
     assert [effect.token for effect in effects if isinstance(effect, Reply)] == [b"first", b"second"]
 
@@ -105,14 +108,14 @@ def test_who_asks_for_the_next_one_is_answered_when_it_is_there() -> None:
 def test_an_interest_that_has_ended_is_not_answered() -> None:
     machine = events()
     machine.asked(asked(RUN / sequence(1)), NOW)
-    machine.kept([reading(1)], INSERT, NOW + SECOND)
+    machine.kept(Kept((reading(1),), INSERT), NOW + SECOND)
     assert machine.tick(NOW + SECOND + BATCH) == []
 
 
 def test_the_oldest_notifications_are_forgotten() -> None:
     machine = events()
     for number in range(1, MAX_KEPT + 3):
-        machine.kept([reading(number)], INSERT, NOW)
+        machine.kept(Kept((reading(number),), INSERT), NOW)
         machine.tick(NOW + BATCH)
     assert machine.asked(asked(RUN / sequence(2)), NOW) == []
     assert data(machine.asked(asked(RUN / sequence(3)), NOW)).name == RUN / sequence(3)
@@ -130,7 +133,7 @@ def test_those_who_wait_are_bounded_and_counted() -> None:
 
 def test_the_snapshot_says_which_notification_it_covers() -> None:
     machine = events()
-    machine.kept([reading(7)], INSERT, NOW)
+    machine.kept(Kept((reading(7),), INSERT), NOW)
     machine.tick(NOW + BATCH)
     found = data(machine.asked(asked(PLACE / SNAPSHOT, fresh=True), NOW))
     assert found.name == PLACE / SNAPSHOT / version(NOW // MS) / segment(0)

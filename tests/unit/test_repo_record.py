@@ -103,7 +103,7 @@ def test_a_number_in_another_form_is_a_name_of_its_own() -> None:
         (tlv.tlv(150, b"\x97\1\1" + tlv.tlv(152, STREAM.wire + b"\x99\1\5\x9a\1\4")), "low to high"),
         (tlv.tlv(150, b"\x97\1\1" + tlv.tlv(152, STREAM.wire + b"\x99\1\0\x9a\1\4")), "low to high"),
         (tlv.tlv(150, b"\x97\1\1" + tlv.tlv(152, STREAM.wire + b"\x99\1\1\x9a\4\xff\xff\xff\xff")), "limit"),
-        (tlv.tlv(150, b"\x97\1\1" + tlv.tlv(6, b"\7\0")), "Data"),
+        (tlv.tlv(150, b"\x97\1\1" + tlv.tlv(6, b"\7\0")), "expected"),
     ],
 )
 def test_a_malformed_record_is_refused_with_the_reason(content: bytes, reason: str) -> None:

@@ -164,7 +164,7 @@ def test_anchor_names() -> None:
         ("/BigCompany/Building9/E/P/D/M/seq=1", ["up to /BigCompany;", "Building1|Building2", "not Building9"]),
         ("/BigCompany/Building1/E/P/D/M/5", ["/E/P/D/M;", "seq=<number>", "not 5"]),
         ("/Other", ["up to /;", '"BigCompany"', "not Other"]),
-        ("/BigCompany/Building1/E", ["<panel>", "not the end of the name"]),
+        ("/BigCompany/Building1/E", ["<object>", "not the end of the name"]),
         ("/BigCompany/Building1/E/P/D/M/seq=1/extra", ["nothing more", "not extra"]),
     ],
 )

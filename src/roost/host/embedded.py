@@ -15,6 +15,7 @@ from roost.errors import Disconnected
 from roost.host.inprocess import in_process_pair
 from roost.host.server import Server
 from roost.host.transport import Owner, Transport
+from roost.naming import Name
 from roost.node import Node, NodeSettings
 
 _nodes: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, EmbeddedNode]] = WeakKeyDictionary()
@@ -25,9 +26,13 @@ class EmbeddedNode:
 
     def __init__(self) -> None:
         randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
-        self.server: Final = Server(Node(NodeSettings(), randomness))
+        self.node: Final = Node(NodeSettings(), randomness)
+        self.server: Final = Server(self.node)
         self.server.start()
         self.users = 0
+
+    def wait_apart(self, prefix: Name) -> None:
+        """Hear that questions below a prefix wait for news; here everybody answers, or nobody."""
 
     async def dial(self, owner: Owner) -> Transport:
         """Open a face to it."""
@@ -52,5 +57,7 @@ async def leave_embedded(node: EmbeddedNode) -> None:
     """Use it no longer; the last one stops it."""
     node.users -= 1
     if node.users == 0:
-        _nodes.pop(asyncio.get_running_loop(), None)
+        loop = asyncio.get_running_loop()
+        if _nodes.get(loop) is node:  # and not one that somebody has for himself
+            del _nodes[loop]
         await node.server.stop()

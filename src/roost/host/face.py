@@ -223,7 +223,8 @@ class Face:
     # -- inside
 
     def _way(self) -> Way:
-        return Way(self._session, self._desk, self._trust.verifier, self._trust.commands, self._residences)
+        trust = self._trust
+        return Way(self._session, self._desk, trust.verifier, trust.commands, trust.signers, self._residences)
 
     async def close(self) -> None:
         """End handlers, leave groups and close the face, and the node inside this process if nobody else uses it."""

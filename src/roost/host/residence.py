@@ -20,6 +20,7 @@ from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.forwarding.registrar import REFUSED, REGISTERED, RegistrationChanged
 from roost.host.alarm import Alarm
+from roost.host.home_trust import Signers
 from roost.host.keeping import Keeper
 from roost.host.serving import REGISTER_S, Desk
 from roost.host.session import Answer, Session
@@ -35,12 +36,13 @@ from roost.wire import Signer
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The face by which the world is reached: its driver, who is believed, who signs commands, who lives on it."""
+    """The face by which the world is reached: its driver, who is believed, who signs what, who lives on it."""
 
     session: Session
     desk: Desk
     verifier: Checker
     commands: Signer
+    signers: Signers
     residences: set[Residence[Any]]
 
 

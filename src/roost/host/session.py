@@ -35,7 +35,7 @@ Answer = Callable[[Delivered | Failed], None]
 Watcher = Callable[[RegistrationChanged], None]
 
 
-def _heedless(change: RegistrationChanged) -> None:
+def heedless(change: RegistrationChanged) -> None:
     """Watch nothing."""
 
 
@@ -165,7 +165,7 @@ class Session:
         now = self.clock()
         self._execute(self.endpoint.reply(answers, now), now)
 
-    def register(self, prefix: Name, watcher: Watcher = _heedless) -> None:
+    def register(self, prefix: Name, watcher: Watcher = heedless) -> None:
         """Keep a prefix registered until everyone who asked for it has unregistered; `watcher` hears of its changes."""
         if self._ended:
             raise Disconnected(f"the face is closed: serve {prefix} within its `async with` block")
@@ -174,7 +174,7 @@ class Session:
         self._watchers.setdefault(prefix, []).append(watcher)
         self._execute(effects, now)
 
-    def unregister(self, prefix: Name, watcher: Watcher = _heedless) -> None:
+    def unregister(self, prefix: Name, watcher: Watcher = heedless) -> None:
         """Keep it no longer, unless others want it."""
         watchers = self._watchers.get(prefix, [])
         if watcher in watchers:

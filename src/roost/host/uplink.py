@@ -41,11 +41,13 @@ class Uplink:
         self.face = 0  # 0 until it was up for the first time
         self.up: Final = asyncio.Event()
         self.registered: Final = asyncio.Event()  # set while all of `registers` are
+        self.settled: Final = asyncio.Event()  # set while the other node has said yes or no to each of them
         self._server: Final = server
         self._address: Final = parse_uri(uri)
         self._routes: Final = tuple(routes)
         self._cost: Final = cost
-        self._missing: Final = set(registers)
+        self._missing: Final = set(registers)  # bound of both: what was registered
+        self._unsettled: Final = set(registers)
         randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
         self._peering: Final = Peering(signer or DigestSigner(), randomness, registers)
 
@@ -53,6 +55,20 @@ class Uplink:
         """Begin to dial."""
         self._server.attach_application(self._peering, self._told, INSIDE)
         self._server.keep(self._address, self)
+
+    def register(self, prefix: Name) -> None:
+        """Have the other node route one more prefix to us, now or as soon as it is there."""
+        self._missing.add(prefix)
+        self._unsettled.add(prefix)
+        self._server.act(self._peering, self._peering.register(prefix, self._server.clock()))
+        self._note_registered()
+
+    def unregister(self, prefix: Name) -> None:
+        """Have it do so no longer."""
+        self._missing.discard(prefix)
+        self._unsettled.discard(prefix)
+        self._server.act(self._peering, self._peering.unregister(prefix, self._server.clock()))
+        self._note_registered()
 
     # -- the server's watcher
 
@@ -69,22 +85,21 @@ class Uplink:
     def face_down(self, face: int, reason: str, now: int) -> None:  # noqa: ARG002  a watcher's shape
         """It is gone, for a while."""
         self.up.clear()
+        self._note_registered()
         self._server.act(self._peering, self._peering.unlinked(reason))
 
     def _told(self, effect: Effect, now: int) -> None:  # noqa: ARG002  what applications tell comes with the time
-        if not isinstance(effect, RegistrationChanged):
+        if not isinstance(effect, RegistrationChanged) or effect.prefix not in self._peering.prefixes:
             return
-        if effect.state == REGISTERED:
-            self._missing.discard(effect.prefix)
-        else:
-            self._missing.add(effect.prefix)
+        (self._missing.discard if effect.state == REGISTERED else self._missing.add)(effect.prefix)
+        settled = effect.state in {REGISTERED, REFUSED}
+        (self._unsettled.discard if settled else self._unsettled.add)(effect.prefix)
         if effect.state == REFUSED:
             refusal = (self._address, effect.prefix, effect.reason, effect.code)
             self._server.journal.warn("%s will not send us %s: %s (code %d); its policy has to allow it", *refusal)
         self._note_registered()
 
     def _note_registered(self) -> None:
-        if self.up.is_set() and not self._missing:
-            self.registered.set()
-        else:
-            self.registered.clear()
+        up = self.up.is_set()
+        (self.registered.set if up and not self._missing else self.registered.clear)()
+        (self.settled.set if up and not self._unsettled else self.settled.clear)()

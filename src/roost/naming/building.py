@@ -108,6 +108,13 @@ class Group:
         """The prefix of the full sync among the group's repos."""
         return self.service / REPLICATION
 
+    @staticmethod
+    def at(name: Name) -> Group:
+        """The group of this name, for who knows no more of it than that: what is below it, and not who issues it."""
+        if not name:
+            raise BadName("a group has a name of at least one component")
+        return Group(name.prefix(-1), "", (_text(name, len(name) - 1),))
+
     def panel(self, panel: str) -> Panel:
         _check(panel)
         return Panel(self, panel)

@@ -22,19 +22,29 @@ INSIDE: Final = FaceSpec("internal://peering", "internal://node", local=True, fl
 
 
 class Peering:
-    """An application for `Node.attach`, with the face `INSIDE`; `linked` and `unlinked` are commands to it."""
+    """An application for `Node.attach`, with the face `INSIDE`; what is above `open_face` are commands to it."""
 
     def __init__(self, signer: Signer, randomness: Randomness, prefixes: Sequence[Name]) -> None:
         self.endpoint: Final = Endpoint(signer, randomness)
-        self._prefixes: Final = tuple(prefixes)
+        self.prefixes: Final = dict.fromkeys(prefixes)  # bound: the endpoint's max_served
         self._inside = 0
         self._through = 0  # the face to the other node; 0 while it is down
+
+    def register(self, prefix: Name, now: int) -> list[Effect]:
+        """Want one more, from now on or from when the face is up."""
+        self.prefixes[prefix] = None
+        return self._directed(self.endpoint.register(prefix, now))
+
+    def unregister(self, prefix: Name, now: int) -> list[Effect]:
+        """Want it no longer."""
+        self.prefixes.pop(prefix, None)
+        return self._directed(self.endpoint.unregister(prefix, now))
 
     def linked(self, face: int, spec: FaceSpec, now: int) -> list[Effect]:
         """The face to the other node is up: register everything, for the first time or again."""
         self._through = face
         effects = self.endpoint.connected(self._inside, spec, now)
-        for prefix in self._prefixes:
+        for prefix in self.prefixes:
             if prefix not in self.endpoint.registrar.registrations:
                 effects += self.endpoint.register(prefix, now)
         return self._directed(effects)

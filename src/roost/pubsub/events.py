@@ -21,8 +21,9 @@ from roost.naming import Name
 from roost.naming.component import SEQUENCE
 from roost.naming.conventions import keyword, sequence, timestamp
 from roost.pubsub.versioned import Versioned
+from roost.repo.cause import DELETE
 from roost.repo.event import encode_event, encode_snapshot
-from roost.repo.store import Entry
+from roost.repo.shelving import Dropped, Kept
 from roost.sync.port import Reply
 from roost.wire import Signer, encode_data
 
@@ -59,16 +60,15 @@ class Events:
             snapshot, signer, lambda: encode_snapshot(self.last, latest()), metadata=False
         )
 
-    def kept(self, entries: Iterable[Entry], cause: int, now: int) -> list[Effect]:
+    def kept(self, told: Kept, now: int) -> list[Effect]:
         """Tell what came into the store."""
         carry = self._carry_bytes
-        return self._tell(
-            [entry.wire if 0 < len(entry.wire) <= carry else entry.name.wire for entry in entries], cause, now
-        )
+        parts = [entry.wire if 0 < len(entry.wire) <= carry else entry.name.wire for entry in told.entries]
+        return self._tell(parts, told.cause, now)
 
-    def dropped(self, names: Iterable[Name], cause: int, now: int) -> list[Effect]:
-        """Tell what left it."""
-        return self._tell([name.wire for name in names], cause, now)
+    def dropped(self, told: Dropped, now: int) -> list[Effect]:
+        """Tell what left it; whoever wanted that, its cause is DELETE."""
+        return self._tell([name.wire for name in told.names], DELETE, now)
 
     def asked(self, asked: Asked, now: int) -> list[Effect] | None:
         """Answer a subscriber; None if this Interest is no business of ours."""

@@ -12,7 +12,7 @@ are those of `roost.sim.deployment`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from roost.forwarding.endpoint import Endpoint
@@ -21,17 +21,20 @@ from roost.forwarding.strategy import STRATEGY_PREFIX
 from roost.machine import Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
+from roost.naming.building import numbered
 from roost.node import Node, NodeSettings
 from roost.pubsub.arrival import Deliver, Missing
+from roost.pubsub.collector import Module
 from roost.pubsub.consumer import Consumer, ConsumerSettings
-from roost.pubsub.panel import Panel, PanelSettings, make_panel
+from roost.pubsub.panel import Panel, PanelSettings, Published, make_panel
 from roost.pubsub.policy import Policy
 from roost.pubsub.repo import Repo, RepoSettings
 from roost.pubsub.resident import Part, Resident
 from roost.pubsub.wishes import Wish
 from roost.repo.store import Batch, Write, Written
 from roost.repo.store_log import LoggedStore, encode_batch
-from roost.sim.deployment import GROUP
+from roost.sim.deployment import GROUP, MODULES
+from roost.sim.happened import Violation
 from roost.sim.station import Boot, Build
 from roost.trust.acceptance import ACCEPT_ANY
 from roost.trust.secret import HmacKey
@@ -112,8 +115,10 @@ class House(Generic[Inside]):
 class RepoHouse(House[Repo]):
     """A repo; its store is a log on the simulated disk, so that crashes do to it what they do to files."""
 
-    def __init__(self, boot: Boot, part: Repo, store: LoggedStore, found: bytes) -> None:
-        super().__init__(boot, part, _repo_routes)
+    def __init__(
+        self, boot: Boot, part: Repo, store: LoggedStore, found: bytes, beyond: Mapping[str, Sequence[str]]
+    ) -> None:
+        super().__init__(boot, part, lambda neighbour: _repo_routes(neighbour, beyond.get(neighbour, ())))
         self.store: Final = store
         self._torn: bytes | None = found[: store.size] if store.size < len(found) else None
         self._batches: Final[dict[int, Batch]] = {}  # under way; bound: the shelf has one
@@ -151,8 +156,35 @@ class ConsumerHouse(House[Consumer]):
         return out
 
 
-def repo_house(name: str, settings: RepoSettings | None = None) -> Build:
-    """Build a repo."""
+class PanelHouse(House[Panel]):
+    """A panel; every reading that is on its disk is entered into `published`, by name, and stays what it is there."""
+
+    def __init__(
+        self, boot: Boot, part: Panel, routes: Routes, published: dict[bytes, bytes], modules: Sequence[Module]
+    ) -> None:
+        super().__init__(boot, part, routes)
+        self._published: Final = published
+        for packet in part.outbox.kept():
+            self._enter(packet.value, packet.wire)
+        for module in modules:
+            part.collector.add(module, boot.now)
+
+    def out(self, effects: list[Effect], now: int) -> list[Effect]:
+        for effect in effects:
+            if isinstance(effect, Published):
+                value = numbered(effect.stream, effect.number).value
+                self._enter(value, self.part.outbox.get(value) or b"")
+        return super().out(effects, now)
+
+    def _enter(self, value: bytes, wire: bytes) -> None:
+        if self._published.setdefault(value, wire) != wire:
+            raise Violation(f"{Name(value)} was published before, and is another reading now")
+
+
+def repo_house(
+    name: str, settings: RepoSettings | None = None, beyond: Mapping[str, Sequence[str]] | None = None
+) -> Build:
+    """Build a repo; `beyond` says which other repos it reaches through which neighbour."""
 
     def build(boot: Boot) -> RepoHouse:
         place = GROUP.repo(name)
@@ -160,15 +192,23 @@ def repo_house(name: str, settings: RepoSettings | None = None) -> Build:
         store = LoggedStore(found)
         key = key_of(place.name)
         part = Repo(place, store, ACCEPT_ANY, key, boot.randomness, boot.now, settings=settings or RepoSettings())
-        return RepoHouse(boot, part, store, found)
+        return RepoHouse(boot, part, store, found, beyond or {})
 
     return build
 
 
-def panel_house(name: str, repos: Sequence[str], settings: PanelSettings | None = None) -> Build:
-    """Build a panel that reaches the group's repos, the first one first."""
+def panel_house(
+    name: str,
+    repos: Sequence[str],
+    settings: PanelSettings | None = None,
+    *,
+    published: dict[bytes, bytes] | None = None,
+    modules: Sequence[Module] = (),
+) -> Build:
+    """Build a panel that reaches the group's repos, the first one first, and asks modules it is wired to."""
+    entered = {} if published is None else published
 
-    def build(boot: Boot) -> House[Panel]:
+    def build(boot: Boot) -> PanelHouse:
         place = GROUP.panel(name)
         key = key_of(place.name)
         part = make_panel(
@@ -181,7 +221,7 @@ def panel_house(name: str, repos: Sequence[str], settings: PanelSettings | None 
             file=OUTBOX,
             settings=settings or PanelSettings(),
         )
-        return House(boot, part, _to(repos))
+        return PanelHouse(boot, part, _to(repos), entered, modules)
 
     return build
 
@@ -205,11 +245,18 @@ def consumer_house(
 
 
 def _to(repos: Sequence[str]) -> Routes:
-    return lambda neighbour: [(GROUP.name, repos.index(neighbour) + 1)] if neighbour in repos else []
+    """Panels and consumers route the group to repos, the nearest first; panels also know the modules they ask."""
+
+    def routes(neighbour: str) -> list[tuple[Name, int]]:
+        if neighbour in repos:
+            return [(GROUP.name, repos.index(neighbour) + 1)]
+        return [(MODULES / neighbour, 1)] if neighbour.startswith("room") else []
+
+    return routes
 
 
-def _repo_routes(neighbour: str) -> list[tuple[Name, int]]:
+def _repo_routes(neighbour: str, beyond: Sequence[str]) -> list[tuple[Name, int]]:
     """A repo sends replication and what is for one repo to repos, and a panel what is the panel's."""
     if neighbour.startswith("repo"):
-        return [(GROUP.replication, 1), (GROUP.repo(neighbour).name, 1)]
+        return [(GROUP.replication, 1), *[(GROUP.repo(name).name, 1) for name in (neighbour, *beyond)]]
     return [(GROUP.panel(neighbour).name, 1)] if neighbour.startswith("pi") else []

@@ -53,6 +53,7 @@ def building_rules(company: Company, campus: Iterable[Group] = (), extra: str = 
         parts += _campus(company, wide, systems)
     if company.departments:
         parts += _people(_one_of("department", company.departments))
+    parts += _registered(bool(company.buildings), bool(wide), bool(company.departments))
     if not company.buildings and not wide and not company.departments:
         raise BadConfig(
             f"{company.prefix} has no building, campus-wide group or department: nothing to write rules for"
@@ -121,6 +122,16 @@ def _people(departments: str) -> list[str]:
         *_objects("#people/user/user_device", "user_", "#user_device"),
         *_objects("#people/user/user_device/folder", "user_", "#user_device"),
     ]
+
+
+def _registered(buildings: bool, campus: bool, people: bool) -> list[str]:  # noqa: FBT001  which chains there are
+    """Who may have a node on another machine send it Interests; for which prefixes is `roost.node.introduction`'s."""
+    keys = ["#panel", "#repo", "#group"] if buildings else []
+    keys += ["#campus_panel", "#campus_repo", "#campus_group"] if campus else []
+    keys += ["#user_device"] if people else []
+    verb = '_verb: "register"|"unregister"'
+    name = '"localhop"/"nfd"/"rib"/_verb/_parameters'
+    return ["", "// routes", f"#registration: {name} & {{{verb}}} <= {' | '.join(keys)}"] if keys else []
 
 
 def _published(panel: str, prefix: str, key: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Figures of repos: how fast they take in, pass on and tell, and what that costs."""

@@ -1,0 +1,67 @@
+"""Signed readings from one panel into one repo, each on the panel's disk and then on the repo's, and confirmed.
+
+Two processes and a Unix socket: the panel signs, saves, sends batches, verifies receipts; the repo verifies commands and
+readings, writes them and its record of them to RocksDB, forces each batch to the disk and signs the receipt. Beside it
+the limit: bare sign, verify and RocksDB write of the same readings, in turn in one process, with batches of the size that
+the repo's had. Rounds alternate.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.figure import Figure, alternate, progress
+from bench.repo._bare import bare, mean
+from bench.repo._child import END, Boss, Child
+from bench.repo._hall import Hall, make_hall, readings, repo, running_panel
+from roost.pubsub.panel import PanelSettings
+
+COUNT = 6000  # readings of a round
+CHUNK = 64  # published at once
+AHEAD = 2048  # readings that are not confirmed, at most
+ROUNDS = 5
+
+
+def run() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory(prefix="roost-ingest-") as folder:
+        hall = make_hall(Path(folder))
+        sizes: list[int] = []
+        with Child(repo, hall, "repo1") as keeper:
+            keeper.hear()
+            with Child(panel, hall) as source, Child(bare, hall, "pi1", COUNT) as limit:
+                source.hear()
+                limit.hear()
+
+                def ours() -> float:
+                    rate = source.ask(COUNT)
+                    sizes.extend(keeper.ask("kept")[1])
+                    return float(rate)
+
+                ours()
+                pair = alternate(ours, lambda: limit.ask((mean(sizes), True)), rounds=ROUNDS, label="repo.ingest")
+                shares = {name: child.ask("cpu") for name, child in (("panel", source), ("repo", keeper))}
+        used = ", ".join(f"{name} {1e6 * seconds / COUNT / (ROUNDS + 1):.0f}" for name, seconds in shares.items())
+        progress(f"CPU us per reading: {used}; {mean(sizes)} readings in a batch")
+        yield Figure("ingest", pair.ours, "readings/s", "sign+verify+rocksdb", pair.peer)
+
+
+async def panel(boss: Boss, hall: Hall) -> None:
+    """A child that publishes so many readings and says how many a second were confirmed."""
+    async with running_panel(hall, "pi1", "repo1", PanelSettings()) as residence:
+        boss.say("ready")
+        while (word := await boss.hear()) != END:
+            if word == "cpu":
+                boss.say(time.process_time())
+                continue
+            batch = readings("pi1", word, time.time_ns())
+            first = residence.acknowledged
+            began = time.perf_counter()
+            for at in range(0, word, CHUNK):
+                chunk = batch[at : at + CHUNK]
+                residence.act(lambda now, chunk=chunk: residence.part.publish_many(chunk, now))
+                await residence.until(lambda at=at: at - (residence.acknowledged - first) < AHEAD)
+            await residence.until(lambda: residence.acknowledged - first >= word)
+            boss.say(word / (time.perf_counter() - began))
