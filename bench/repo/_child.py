@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 _FORK = multiprocessing.get_context("fork")
-PATIENCE_S = 120
+PATIENCE_S = 30
 END = "end"
 
 

@@ -32,9 +32,7 @@ from roost.trust.acceptance import Checker
 class Connection:
     """What `connect` returns: `async with` it, or `await` it and `close` the face later."""
 
-    def __init__(
-        self, uri: str | Sequence[str] | None, verifier: Checker | None, signer: SignerLike | None
-    ) -> None:
+    def __init__(self, uri: str | Sequence[str] | None, verifier: Checker | None, signer: SignerLike | None) -> None:
         self._uris: Final = [uri] if isinstance(uri, str) else list(uri or ())
         self._verifier: Final = verifier
         self._signer: Final = signer

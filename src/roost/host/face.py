@@ -1,4 +1,4 @@
-"""A face of an application: fetch one Data or a segmented object, serve prefixes, publish objects, join sync groups.
+"""A face of an application: fetch Data and segmented objects, serve prefixes, join sync groups, use groups of streams.
 
 Everything fetched is verified unless the face was made with `verifier=ACCEPT_ANY`. Cancelling a task that awaits takes
 back what it asked. Made by `roost.host.client`.
@@ -15,14 +15,17 @@ from roost.errors import Backpressure, RoostError
 from roost.forwarding.pending import Question
 from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
+from roost.host.history import History
 from roost.host.home_trust import Trust
-from roost.host.joining import Followed, Joined, Joining, group_file
+from roost.host.joining import Followed, Joined, group_file
 from roost.host.objects import ServedObject
-from roost.host.residence import Residence, Way
+from roost.host.residence import Opening, Residence, Way
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
+from roost.host.streams import StreamGroup
 from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
+from roost.naming.building import Group
 from roost.pubsub.credentials import Credentials
 from roost.pubsub.fetch import SegmentFetch
 from roost.pubsub.fetch_effects import FetchSettings
@@ -83,8 +86,7 @@ class Face:
             as_name(name), can_be_prefix, must_be_fresh, lifetime_ms, tries, hints, hop_limit, parameters
         )
         data = await self._session.exchange(question)
-        if not self._verification.quick(data):
-            await self._verification.check(data)
+        await self._verify(data)
         return data
 
     async def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> AsyncGenerator[Data, None]:
@@ -178,7 +180,7 @@ class Face:
         *,
         folder: Path | str | None = None,
         durable: bool = True,
-    ) -> Joining[Joined]:
+    ) -> Opening[Joined]:
         """Join a sync group: `async with face.join("/group") as group`; `protocol` as its settings or its name.
 
         Our own numbers are kept in `folder` (by default `sync` in the home of this user), one file per group and
@@ -196,7 +198,7 @@ class Face:
             self._show_certificates()  # who hears from us asks for them next
             return Joined(self._way(), make, path)
 
-        return Joining(reach)
+        return Opening(reach)
 
     def follow(
         self,
@@ -206,7 +208,7 @@ class Face:
         *,
         folder: Path | str | None = None,
         durable: bool = True,
-    ) -> Joining[Followed]:
+    ) -> Opening[Followed]:
         """Follow some streams of a partial-sync producer; what was learnt is kept as `join` keeps numbers.
 
         `subscriptions` is a `NameList` or a `RangeList`; plain names are a `NameList`.
@@ -218,9 +220,23 @@ class Face:
         def make(found: bytes) -> PSyncConsumer:
             return PSyncConsumer(name, preset, wanted, self._session.randomness, found, str(path))
 
-        return Joining(lambda: Followed(self._way(), make, path))
+        return Opening(lambda: Followed(self._way(), make, path))
+
+    # -- streams
+
+    def group(self, name: NameLike) -> StreamGroup:
+        """A group of streams: publish into it as a panel, subscribe to it, read what its repos have."""
+        group = Group.at(as_name(name))
+        if self._embedded is not None:
+            self._embedded.wait_apart(group.subscriptions)
+        history = History(group, self.fetch, self._verify, self._session.clock)
+        return StreamGroup(group, self._way, self._show_certificates, history)
 
     # -- inside
+
+    async def _verify(self, data: Data) -> None:
+        if not self._verification.quick(data):
+            await self._verification.check(data)
 
     def _way(self) -> Way:
         trust = self._trust

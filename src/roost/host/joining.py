@@ -9,11 +9,10 @@ What must not be forgotten of a group is kept in one file per group and protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 from roost.errors import InvalidInput
 from roost.host.group import Group
@@ -99,33 +98,6 @@ class Followed(Group[PSyncConsumer]):
 
 
 Reached = TypeVar("Reached", bound=Group[Any])
-
-
-class Joining(Generic[Reached]):
-    """What `join` and `follow` return: `async with` it, or `await` it and `close` the group later."""
-
-    def __init__(self, reach: Callable[[], Reached]) -> None:
-        self._reach: Final = reach
-        self._group: Reached | None = None
-
-    async def open(self) -> Reached:
-        """Join; returns when the forwarder sends us the group's Interests, and ours to all members."""
-        group = self._reach()
-        await group.open()
-        return group
-
-    def __await__(self) -> Generator[None, None, Reached]:
-        return self.open().__await__()
-
-    async def __aenter__(self) -> Reached:
-        self._group = await self.open()
-        return self._group
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._group is not None:
-            await self._group.close()
 
 
 def _wanted(wanted: NameLike | NameRange) -> Name | NameRange:

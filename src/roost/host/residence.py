@@ -10,10 +10,11 @@ Who uses it are sync groups (`roost.host.group`), panels and subscriptions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, Self
+from types import TracebackType
+from typing import Any, Final, Generic, Self, TypeVar
 
 from roost.errors import Disconnected, RoostError
 from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
@@ -96,6 +97,9 @@ class Residence(Generic[Inside]):
             raise
         return self
 
+    async def finish(self) -> None:
+        """Do what is to be done when its block is left without an error."""
+
     async def close(self) -> None:
         """End; what is on the disk stays. Returns when its file is free for others."""
         if not self.closed:
@@ -131,6 +135,11 @@ class Residence(Generic[Inside]):
             if self.closed:
                 raise Disconnected(f"{self.name} was left while this waited; open it again, and it says how to go on")
             await self._turn.wait()
+
+    async def told(self) -> None:
+        """Wait until the machine tells something."""
+        turn = self._turn
+        await self.until(lambda: self._turn is not turn)
 
     def note(self, effect: Effect) -> bool:  # noqa: ARG002  for those who listen
         """Take in what the machine tells; whether somebody may wait for it."""
@@ -235,3 +244,33 @@ class Residence(Generic[Inside]):
     def _told(self) -> None:
         self._turn.set()
         self._turn = asyncio.Event()
+
+
+Opened = TypeVar("Opened", bound=Residence[Any])
+
+
+class Opening(Generic[Opened]):
+    """What `join`, `follow`, `panel` and `subscribe` return: `async with` it, or `await` it and `close` it later."""
+
+    def __init__(self, reach: Callable[[], Opened]) -> None:
+        self._reach: Final = reach
+        self._opened: Opened | None = None
+
+    async def open(self) -> Opened:
+        """Begin; returns when the forwarder sends us what others ask of it."""
+        return await self._reach().open()
+
+    def __await__(self) -> Generator[None, None, Opened]:
+        return self.open().__await__()
+
+    async def __aenter__(self) -> Opened:
+        self._opened = await self.open()
+        return self._opened
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._opened is not None:
+            if kind is None:
+                await self._opened.finish()
+            await self._opened.close()

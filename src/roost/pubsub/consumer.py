@@ -105,6 +105,11 @@ class Consumer:
         self._paged = self._begun  # whether the wished ranges have been sought as a whole
         self._started = False
 
+    @property
+    def is_saved(self) -> bool:
+        """Whether all that was acknowledged is on the disk."""
+        return self._place.is_saved
+
     # -- commands
 
     def take(self, count: int, now: int) -> list[Effect]:

@@ -236,11 +236,12 @@ class Repo:
             if isinstance(effect, Kept):
                 inside.extend(self._kept(effect, now))
             elif isinstance(effect, Dropped):
-                inside.extend(self.events.dropped(effect.names, effect.cause, now))
+                inside.extend(self.events.dropped(effect, now))
             elif isinstance(effect, Learned):
                 inside.extend(self.replication.learned(effect, now))
             elif isinstance(effect, Ready):
                 inside.extend(self.recording.ready(effect.number, now))
+                inside.extend(self.replication.look(self.name, effect.number - 1, now))  # those our disk has lost
             elif isinstance(effect, Save):
                 inside.extend(self._saved(Saved(effect.file, effect.ticket), now))
             else:
@@ -255,7 +256,7 @@ class Repo:
             if number and not self.peers.is_repo(name := Name(stream)):
                 latest[name] = max(number, latest.get(name, 0))
         effects = self._of_partial(self.partial.member.publish(list(latest.items()), now), now)
-        effects += self.events.kept(kept.entries, kept.cause, now)
+        effects += self.events.kept(kept, now)
         return effects + self.pruning.kept(kept.entries, now)
 
     def _saved(self, event: Saved, now: int) -> list[Effect]:

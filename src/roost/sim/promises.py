@@ -7,8 +7,8 @@
 
 - Nothing is delivered that no panel has on its disk under that name, or that the subscriber did not ask for.
 - Within one incarnation a stream is delivered in order, once, and (`sequential`, `sample`) without gaps. Across
-  incarnations nothing is skipped, and only what was delivered within two syncs of the disk before the crash comes again:
-  one save may be under way, and the next one has it.
+  incarnations nothing is skipped, and only what was delivered within two syncs of the disk before a crash comes again:
+  one save may be under way then, and the next one has it.
 - A subscription to what is new (no `since`) is owed what was published after it was told `Subscribed`.
 
 Exempt is what `lost` holds when everything is over: readings on a disk that was emptied or had bits flipped, when no
@@ -19,6 +19,7 @@ behind it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -88,7 +89,7 @@ class Promises:
         self._read = 0
         self._flows: Final[dict[tuple[str, Name], _Flow]] = {}
         self._subscribed: Final[dict[str, int]] = {}  # since when
-        self._crashed: Final[dict[str, int]] = {}  # when last
+        self._crashes: Final[dict[str, list[int]]] = {}  # when
         self._since: Final[dict[Name, dict[int, int]]] = {}  # stream → number → when it was on its panel's disk
         self._endangered: Final[set[bytes]] = set()  # on a disk when that broke, and on no other
 
@@ -133,7 +134,7 @@ class Promises:
             self._crash(event.station, event.time)
 
     def _crash(self, station: str, time: int) -> None:
-        self._crashed[station] = time
+        self._crashes.setdefault(station, []).append(time)
         asked = self._subscribers.get(station)
         if asked is not None and asked.policy.live and station not in self._subscribed:
             for key in [key for key in self._flows if key[0] == station]:
@@ -161,18 +162,23 @@ class Promises:
         station, policy = event.station, self._subscribers[event.station].policy
         flow = self._flows.setdefault((station, stream), _Flow())
         anew = flow.incarnation != event.incarnation
-        expected = policy.next(stream, flow.last + 1, number) if flow.last else number
+        first = flow.last + 1 if flow.last else policy.from_number or number
+        expected = policy.next(stream, first, number)
         if policy.kind == SAMPLE and policy.next(stream, number, number) != number:
             raise Violation(f"{station} was given {stream} {number}, which is not of its sample", event.time)
         if number <= flow.last:
-            came = flow.delivered.get(number, 0)
-            again = anew and (number in flow.missing or came + self._repeatable >= self._crashed.get(station, 0))
-            if not again:
+            if not anew or not (number in flow.missing or self._was_unsaved(station, flow.delivered.get(number, 0))):
                 raise Violation(f"{station} was given {stream} {number} again, after {flow.last}", event.time)
         elif number != expected:
             raise Violation(f"{station} was given {stream} {number}, but {expected} was next", event.time)
         flow.incarnation, flow.last = event.incarnation, number
         return flow
+
+    def _was_unsaved(self, station: str, came: int) -> bool:
+        """Whether a crash came so soon that what was delivered then need not have been on the disk as such."""
+        crashes = self._crashes.get(station, [])
+        after = bisect_left(crashes, came)
+        return after < len(crashes) and crashes[after] <= came + self._repeatable
 
     # -- when all is calm
 
@@ -208,13 +214,11 @@ class Promises:
         """Check that every subscriber has what it is owed."""
         self.follow()
         highest: dict[Name, int] = {}
-        for value in self._published:
-            stream, number = number_in(Name(value))
-            highest[Name(stream)] = max(number, highest.get(Name(stream), 0))
+        for stream, number in map(_reading_of, self._published):
+            highest[stream] = max(number, highest.get(stream, 0))
         ends = dict(highest)
-        for value in lost:
-            stream, number = number_in(Name(value))
-            ends[Name(stream)] = min(ends[Name(stream)], number - 1)
+        for stream, number in map(_reading_of, lost):
+            ends[stream] = min(ends[stream], number - 1)
         for station, asked in self._subscribers.items():
             for stream, high in ends.items():
                 if asked.wishes.covers(stream):
@@ -264,5 +268,10 @@ class Promises:
 
     def _is_gone(self, value: bytes) -> bool:
         """Whether some repo has dropped a reading on purpose."""
-        stream, number = number_in(Name(value))
-        return any(self.world.machine(repo).part.shelf.holdings.is_gone(Name(stream), number) for repo in self._repos)
+        stream, number = _reading_of(value)
+        return any(self.world.machine(repo).part.shelf.holdings.is_gone(stream, number) for repo in self._repos)
+
+
+def _reading_of(value: bytes) -> tuple[Name, int]:
+    stream, number = number_in(Name(value))
+    return Name(stream), number

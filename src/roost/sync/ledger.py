@@ -86,6 +86,11 @@ class Ledger:
             yield Stream(name, boot), number
 
     @property
+    def is_saved(self) -> bool:
+        """Whether all that was wanted is on the disk."""
+        return not self._under_way and not self._wanted
+
+    @property
     def newest_boot(self) -> int:
         """The latest boot time on the disk, 0 without any."""
         return max([stream.boot for stream, _ in self.known()], default=0)

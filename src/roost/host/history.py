@@ -1,0 +1,102 @@
+"""What a group's repos have: the newest reading, a stretch of a stream, the catalogue. Everything is verified.
+
+Questions go to any repo of the group, or to one (`repo="Repo1"`). They are those of `roost.repo.question`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+from roost.naming import Name
+from roost.naming.building import Group, numbered
+from roost.pubsub.arrival import Arrival, arrival_of
+from roost.repo.catalogue import Catalogue, catalogue_of
+from roost.repo.question import ASK, Asked, Bundle, Bundled, Latest, decode_bundle, decode_streams, encode_question
+from roost.wire import Data
+
+_PER_QUESTION: Final = 64  # readings; what does not fit an answer is asked for again
+
+
+class Fetch(Protocol):
+    """`Face.fetch`."""
+
+    async def __call__(
+        self, name: Name, *, can_be_prefix: bool = ..., must_be_fresh: bool = ..., hints: tuple[Name, ...] = ...
+    ) -> Data: ...
+
+
+class History:
+    """Asks the repos of one group; `verify` checks what came inside an answer."""
+
+    def __init__(
+        self, group: Group, fetch: Fetch, verify: Callable[[Data], Awaitable[None]], clock: Callable[[], int]
+    ) -> None:
+        self._group: Final = group
+        self._fetch: Final = fetch
+        self._verify: Final = verify
+        self._clock: Final = clock
+
+    async def streams(self, prefix: Name, repo: str | None = None) -> dict[Name, int]:
+        """All streams at or below a prefix, each with its highest number."""
+        found: dict[Name, int] = {}
+        after: Name | None = None
+        while True:
+            streams = decode_streams((await self._ask(Latest(prefix, after), repo)).content)
+            found.update(streams.entries)
+            if not streams.more:
+                return found
+            after = streams.entries[-1][0]
+
+    async def latest(self, stream: Name, repo: str | None = None) -> Arrival | None:
+        """The newest reading of a stream, None if there is none."""
+        number = (await self.streams(stream, repo)).get(stream, 0)
+        readings = await self.read(stream, number, number, repo) if number else []
+        return readings[0] if readings else None
+
+    async def read(self, stream: Name, low: int, high: int | None, repo: str | None = None) -> list[Arrival]:
+        """The readings low to high of a stream, or to the newest; without those that were dropped on purpose."""
+        last = (await self.streams(stream, repo)).get(stream, 0)
+        last = last if high is None else min(high, last)
+        found: list[Arrival] = []
+        number = low
+        while number <= last:
+            asked = Bundle(stream, number, min(last, number + _PER_QUESTION - 1))
+            bundled = decode_bundle((await self._ask(asked, repo)).content, asked)
+            for each, data in bundled.readings:
+                await self._verify(data)
+                found.append(arrival_of(stream, each, data, self._clock()))
+            following = _behind(bundled, number)
+            if following == number:  # too large for a bundle, or not there after all: the name says
+                name = numbered(stream, number)
+                data = await self._fetch(name, hints=(self._prefix(repo),))
+                found.append(arrival_of(stream, number, data, self._clock()))
+                following += 1
+            number = following
+        return found
+
+    async def catalogue(self, repo: str | None = None) -> Catalogue:
+        """What the panels say about their streams."""
+        catalogue = Catalogue(self._group.name)
+        for stream in await self.streams(self._group.name, repo):
+            if stream == catalogue_of(stream.prefix(-2)):
+                for arrival in await self.read(stream, 1, None, repo):
+                    catalogue.take(arrival.data.name, arrival.data.content)
+        return catalogue
+
+    def _prefix(self, repo: str | None) -> Name:
+        return self._group.service if repo is None else self._group.repo(repo).name
+
+    async def _ask(self, question: Asked, repo: str | None) -> Data:
+        name = self._prefix(repo) / ASK / encode_question(question)
+        return await self._fetch(name, can_be_prefix=True, must_be_fresh=True)
+
+
+def _behind(bundled: Bundled, number: int) -> int:
+    """The first number from this one on that a bundle says nothing of."""
+    runs = sorted([*bundled.dropped, *[(each, each) for each, _ in bundled.readings]])
+    for low, high in runs:
+        if low > number:
+            break
+        number = max(number, high + 1)
+    return number

@@ -1,0 +1,176 @@
+"""A group of streams for people: publish into it as a panel, subscribe to it, look into its past.
+
+    group = face.group("/BigCompany/Building1/Electricity")
+    async with group.panel("Panel1") as panel:
+        await panel.publish("Heater/Voltage", 229.5, unit="V")
+    async for reading in group.subscribe("+/Heater/#", since="24h"):
+        print(reading.stream, reading.number, reading.value, reading.unit)
+    newest = await group.latest("Panel1/Heater/Voltage")
+
+A panel is in `roost.host.publishing`, a subscription in `roost.host.subscribing`, the past in `roost.host.history`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from roost.errors import BadConfig
+from roost.host.history import History
+from roost.host.joining import group_file
+from roost.host.paths import home
+from roost.host.publishing import RunningPanel, below
+from roost.host.residence import Opening, Way
+from roost.host.subscribing import ROOM, OnMissing, Subscribing, Subscription
+from roost.machine import SECOND
+from roost.naming import Name, NameLike
+from roost.naming.building import Group
+from roost.naming.topic import TopicFilter
+from roost.pubsub.arrival import Arrival
+from roost.pubsub.panel import PanelSettings
+from roost.pubsub.policy import Policy, latest, sample, sequential
+from roost.pubsub.wishes import Wish
+from roost.repo.catalogue import Catalogue
+from roost.sync.subscriptions import NameRange
+
+Since: TypeAlias = datetime | timedelta | str | int
+Wanted: TypeAlias = str | Name | NameRange | TopicFilter
+
+_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_SAMPLE: Final = re.compile(r"sample\((\d+)\)")
+
+
+class StreamGroup:
+    """A group, by its name; made by `Face.group`."""
+
+    def __init__(self, group: Group, way: Callable[[], Way], show: Callable[[], None], history: History) -> None:
+        self.group: Final = group
+        self._way: Final = way
+        self._show: Final = show  # our certificates
+        self._history: Final = history
+
+    @property
+    def name(self) -> Name:
+        """The group's name."""
+        return self.group.name
+
+    # -- into it
+
+    def panel(
+        self,
+        name: str,
+        *,
+        folder: Path | str | None = None,
+        copies: int = 1,
+        durable: bool = True,
+        settings: PanelSettings | None = None,
+    ) -> Opening[RunningPanel]:
+        """Publish as a panel: `async with group.panel("Panel1") as panel`; the key chain has to have its key.
+
+        What no repo has confirmed is kept in `folder` (by default `panels` in the home of this user), one file per
+        panel; with `durable=False` nowhere. `copies` is on how many repos a reading is to be before it is confirmed.
+        """
+        place = self.group.panel(name)
+        path = group_file(folder or home() / "panels", place.name, "outbox") if durable else None
+        chosen = settings or PanelSettings(copies=copies)
+
+        def reach() -> RunningPanel:
+            self._show()  # repos ask for them when they get the first reading
+            return RunningPanel(self._way(), place, path, chosen)
+
+        return Opening(reach)
+
+    # -- out of it
+
+    def subscribe(
+        self,
+        *wishes: Wanted,
+        policy: Policy | str = "sequential",
+        since: Since | None = None,
+        name: str | None = None,
+        folder: Path | str | None = None,
+        room: int = ROOM,
+        on_missing: OnMissing | None = None,
+    ) -> Subscribing:
+        """Subscribe: `async for reading in group.subscribe("+/Heater/#")`; without wishes, to the whole group.
+
+        A wish is an MQTT filter or a stream relative to the group, a name (all streams below it), or a `NameRange`.
+        `policy` is `sequential`, `latest`, `sample(n)`, or one of `roost.pubsub.policy`; with `since` it begins in the
+        past: at a time, so long ago (`"24h"`), or at a number. With a `name` the place is kept on the disk, in `folder`
+        (by default `subscriptions` in the home of this user), and the next run goes on where this one stopped.
+        """
+        wanted = [self._wish(wish) for wish in wishes]
+        kept = group_file(folder or home() / "subscriptions", self.name / name, "place") if name else None
+
+        def reach() -> Subscription:
+            way = self._way()
+            chosen = chosen_policy(policy, since, way.session.clock())
+            return Subscription(way, self.group, wanted, chosen, kept, room, on_missing)
+
+        return Subscribing(reach)
+
+    async def latest(self, stream: NameLike, *, repo: str | None = None) -> Arrival | None:
+        """The newest reading of a stream, None if there is none; `repo` asks one repo instead of the nearest."""
+        return await self._history.latest(below(self.name, stream), repo)
+
+    async def read(
+        self, stream: NameLike, low: int = 1, high: int | None = None, *, repo: str | None = None
+    ) -> list[Arrival]:
+        """The readings low to high of a stream, or to the newest, without those that were dropped on purpose."""
+        return await self._history.read(below(self.name, stream), low, high, repo)
+
+    async def streams(self, prefix: NameLike | None = None, *, repo: str | None = None) -> dict[Name, int]:
+        """All streams of the group, or at or below a prefix, each with its highest number."""
+        return await self._history.streams(self.name if prefix is None else below(self.name, prefix), repo)
+
+    async def catalogue(self, *, repo: str | None = None) -> Catalogue:
+        """What the panels of the group say about their streams."""
+        return await self._history.catalogue(repo)
+
+    def _wish(self, wish: Wanted) -> Wish:
+        if not isinstance(wish, str):
+            return wish
+        return Name.parse(wish) if wish.startswith("/") else TopicFilter(wish)
+
+
+def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy:
+    """The policy that is meant by a word, beginning in the past if that is wanted."""
+    chosen = _policy_called(policy) if isinstance(policy, str) else policy
+    if since is None:
+        return chosen
+    if isinstance(since, int):
+        return chosen.since(number=since)
+    if isinstance(since, str):
+        since = _moment(since)
+    if isinstance(since, timedelta):
+        return chosen.since(time_ns=now - round(since.total_seconds() * SECOND))
+    if since.tzinfo is None:
+        raise BadConfig(f"since {since} could be anywhere: give it a time zone, as in datetime.now(UTC)")
+    return chosen.since(time_ns=round(since.timestamp() * SECOND))
+
+
+def _policy_called(word: str) -> Policy:
+    if word == "sequential":
+        return sequential()
+    if word == "latest":
+        return latest()
+    asked = _SAMPLE.fullmatch(word)
+    if asked is None:
+        raise BadConfig(f"policy {word!r} is unknown: use sequential, latest or sample(n)")
+    return sample(int(asked[1]))
+
+
+def _moment(text: str) -> datetime | timedelta:
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return timedelta(seconds=float(ago[1]) * _SECONDS[ago[2]])
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise BadConfig(
+            f"since {text!r} is no time: use 24h, 30m, 7d, a time such as 2026-05-01T08:00:00+02:00, or a number"
+        ) from None
