@@ -14,7 +14,7 @@ PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
 
-run: $(PACKAGE)  ## Start a node, publish signed readings, fetch them back over a real socket, and say what happened.
+run: $(PACKAGE)  ## Start three repos, six panels and a consumer, kill the repo in use, and show that nothing is lost.
 	@$(COMPILED) $(BIN)/roost demo
 
 test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests interpreted from src, and again as installed, compiled.

@@ -56,6 +56,7 @@ class FakeHoldings:
     def __init__(self) -> None:
         self.numbers: dict[Name, int] = {}
         self.gone: dict[Name, list[tuple[int, int]]] = {}
+        self.missing: dict[Name, list[tuple[int, int]]] = {}
 
     def highest(self, stream: Name) -> int:
         return self.numbers.get(stream, 0)
@@ -67,6 +68,9 @@ class FakeHoldings:
 
     def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
         return [run for run in self.gone.get(stream, []) if run[0] <= high and run[1] >= low]
+
+    def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
+        return self.missing.get(stream, [])[:limit]
 
 
 class FakeRepo:

@@ -27,14 +27,13 @@ class Boss:
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
-        self._readable = asyncio.Event()
-        asyncio.get_running_loop().add_reader(pipe.fileno(), self._readable.set)
 
     async def hear(self) -> Any:  # noqa: ANN401  whatever the parent says
         """What the parent says next."""
-        while not self._pipe.poll():
-            self._readable.clear()
-            await self._readable.wait()
+        loop, readable = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._pipe.fileno(), readable.set)
+        await readable.wait()
+        loop.remove_reader(self._pipe.fileno())
         return self._pipe.recv()
 
     def say(self, word: object) -> None:
@@ -57,7 +56,9 @@ class Child:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process.is_alive():
+        if error is not None:
+            self._process.kill()
+        elif self._process.is_alive():
             self._pipe.send(END)
         self._process.join(PATIENCE_S)
         self._pipe.close()

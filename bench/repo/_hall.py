@@ -6,6 +6,7 @@ TCP sockets in between. Only the certificates are known to everybody beforehand.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import time
@@ -24,10 +25,10 @@ from roost.host.residence import Residence
 from roost.host.rocks import RocksStore
 from roost.host.stores import StoreDriver
 from roost.host.uplink import Uplink
-from roost.machine import Effect
+from roost.machine import Effect, Note
 from roost.naming import Name
 from roost.node import Node, NodeSettings
-from roost.pubsub.panel import Acknowledged, Panel, PanelSettings, make_panel
+from roost.pubsub.panel import Acknowledged, Panel, make_panel
 from roost.pubsub.repo import Repo
 from roost.pubsub.resident import DiskEvent, Resident
 from roost.repo.store import Batch, Write, Written
@@ -36,6 +37,8 @@ from roost.sim.deployment import GROUP
 from roost.trust import Identity, Verifier
 from roost.wire.reading import SENML_CBOR, Reading
 
+CHUNK = 64  # readings that are published at once
+AHEAD = 2048  # those that are not confirmed, at most
 PAYLOAD = bytes(range(40))  # as much as a SenML record in CBOR
 
 
@@ -60,6 +63,8 @@ class Hall:
 
 
 def make_hall(folder: Path) -> Hall:
+    """A hall with new keys, in a folder that is made where it is not there."""
+    folder.mkdir(exist_ok=True)
     return Hall(folder, deployment.identities(os.urandom, time.time_ns()))
 
 
@@ -135,21 +140,18 @@ class PanelResidence(Residence[Panel]):
     def note(self, effect: Effect) -> bool:
         if isinstance(effect, Acknowledged):
             self.acknowledged += effect.high - effect.low + 1
-            return True
-        return False
+        return isinstance(effect, (Acknowledged, Note))
 
 
 @asynccontextmanager
-async def running_panel(hall: Hall, name: str, repo: str, settings: PanelSettings) -> AsyncIterator[PanelResidence]:
+async def running_panel(hall: Hall, name: str, repo: str) -> AsyncIterator[PanelResidence]:
     """Run a panel on the face of an application at a repo's node, with its outbox on the disk."""
     place = GROUP.panel(name)
     signer = hall.identities[place.name].signer
     verifier = hall.verifier()
 
     def make(found: bytes) -> Panel:
-        return make_panel(
-            place, verifier, lambda _, __: signer, signer, random.Random(), found=found, settings=settings
-        )
+        return make_panel(place, verifier, lambda _, __: signer, signer, random.Random(), found=found)
 
     async with connect(hall.socket(repo), verifier=verifier, signer=signer) as face:
         panel = PanelResidence(face._way(), make, hall.folder / f"{name}.outbox")  # noqa: SLF001  as `Face.join` does
@@ -163,3 +165,28 @@ def readings(name: str, count: int, now: int) -> list[tuple[Name, Reading]]:
     """The next readings of a panel, of all its streams in turn."""
     streams = deployment.streams(name)
     return [(streams[index % len(streams)], Reading(now + index, SENML_CBOR, PAYLOAD)) for index in range(count)]
+
+
+async def panel(boss: Boss, hall: Hall, name: str, repo: str) -> None:
+    """Run a panel as a child: for (count, per second) it says how many readings a second were confirmed.
+
+    Without a pace it publishes as fast as readings are confirmed.
+    """
+    async with running_panel(hall, name, repo) as residence:
+        boss.say("ready")
+        while (word := await boss.hear()) != END:
+            if word == "cpu":
+                boss.say(time.process_time())
+                continue
+            count, pace = word
+            first = residence.acknowledged
+            began = time.perf_counter()
+            size = CHUNK if not pace else max(1, pace // 100)
+            for at in range(0, count, size):
+                if pace:
+                    await asyncio.sleep(max(0.0, began + at / pace - time.perf_counter()))
+                chunk = readings(name, min(size, count - at), time.time_ns())
+                residence.act(lambda now, chunk=chunk: residence.part.publish_many(chunk, now))
+                await residence.until(lambda at=at: at - (residence.acknowledged - first) < AHEAD)
+            await residence.until(lambda: residence.acknowledged - first >= count)
+            boss.say(count / (time.perf_counter() - began))

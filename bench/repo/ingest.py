@@ -9,19 +9,15 @@ the repo's had. Rounds alternate.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.figure import Figure, alternate, progress
 from bench.repo._bare import bare, mean
-from bench.repo._child import END, Boss, Child
-from bench.repo._hall import Hall, make_hall, readings, repo, running_panel
-from roost.pubsub.panel import PanelSettings
+from bench.repo._child import Child
+from bench.repo._hall import make_hall, panel, repo
 
 COUNT = 6000  # readings of a round
-CHUNK = 64  # published at once
-AHEAD = 2048  # readings that are not confirmed, at most
 ROUNDS = 5
 
 
@@ -31,12 +27,12 @@ def run() -> Iterator[Figure]:
         sizes: list[int] = []
         with Child(repo, hall, "repo1") as keeper:
             keeper.hear()
-            with Child(panel, hall) as source, Child(bare, hall, "pi1", COUNT) as limit:
+            with Child(panel, hall, "pi1", "repo1") as source, Child(bare, hall, "pi1", COUNT) as limit:
                 source.hear()
                 limit.hear()
 
                 def ours() -> float:
-                    rate = source.ask(COUNT)
+                    rate = source.ask((COUNT, 0))
                     sizes.extend(keeper.ask("kept")[1])
                     return float(rate)
 
@@ -46,22 +42,3 @@ def run() -> Iterator[Figure]:
         used = ", ".join(f"{name} {1e6 * seconds / COUNT / (ROUNDS + 1):.0f}" for name, seconds in shares.items())
         progress(f"CPU us per reading: {used}; {mean(sizes)} readings in a batch")
         yield Figure("ingest", pair.ours, "readings/s", "sign+verify+rocksdb", pair.peer)
-
-
-async def panel(boss: Boss, hall: Hall) -> None:
-    """A child that publishes so many readings and says how many a second were confirmed."""
-    async with running_panel(hall, "pi1", "repo1", PanelSettings()) as residence:
-        boss.say("ready")
-        while (word := await boss.hear()) != END:
-            if word == "cpu":
-                boss.say(time.process_time())
-                continue
-            batch = readings("pi1", word, time.time_ns())
-            first = residence.acknowledged
-            began = time.perf_counter()
-            for at in range(0, word, CHUNK):
-                chunk = batch[at : at + CHUNK]
-                residence.act(lambda now, chunk=chunk: residence.part.publish_many(chunk, now))
-                await residence.until(lambda at=at: at - (residence.acknowledged - first) < AHEAD)
-            await residence.until(lambda: residence.acknowledged - first >= word)
-            boss.say(word / (time.perf_counter() - began))

@@ -93,6 +93,14 @@ def test_since_says_where_a_time_begins() -> None:
     assert decode_streams(answer(repo, Since(GROUP.name, START + 5)).content).entries == ((CURRENT, 4), (VOLTAGE, 5))
 
 
+def test_since_begins_with_what_is_missing_before_a_time_because_it_may_belong_to_it() -> None:
+    repo = FakeRepo(1)
+    put(repo, VOLTAGE, range(4, 8))
+    repo.holdings.missing[VOLTAGE] = [(1, 3)]
+    assert decode_streams(answer(repo, Since(GROUP.name, START)).content).entries == ((VOLTAGE, 1),)
+    assert decode_streams(answer(repo, Since(GROUP.name, START + 6)).content).entries == ((VOLTAGE, 6),)
+
+
 # -- bundles
 
 

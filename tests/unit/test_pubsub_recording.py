@@ -14,7 +14,7 @@ from roost.repo.memory import MemoryStore
 from roost.repo.record import Held, decode_record
 from roost.repo.shelf import Shelf
 from roost.repo.store import Entry, Unwritten, Write, Written
-from roost.wire import Data, DigestSigner
+from roost.wire import Data, DigestSigner, make_data
 
 NOW = 1_800_000_000_000_000_000
 REPO = GROUP / "Repo" / "Repo1"
@@ -122,6 +122,28 @@ def test_what_could_not_be_written_when_ready_is_tried_with_the_next_ready() -> 
     desk.disk_full = False
     desk.ready(1)
     assert desk.records() == [(INSERT, (), 0), (INSERT, (Held(STREAM, 1, 1),), 0)]
+
+
+def test_what_could_not_be_written_when_ready_is_tried_again_once_the_disk_takes_records() -> None:
+    desk = Desk()
+    desk.put(1)
+    desk.disk_full = True
+    desk.ready(1)
+    desk.put(2)
+    desk.disk_full = False
+    desk.put(3)
+    assert desk.records() == [(INSERT, (), 1), (INSERT, (Held(STREAM, 1, 1),), 0)]
+    assert desk.announced == [1, 2]
+
+
+def test_what_no_record_can_name_is_no_reason_to_stop() -> None:
+    desk = Desk()
+    desk.shelf.holdings.add(REPO, 1, 1)
+    name = GROUP / "Panel1" / ("x" * 7600)
+    desk.do(desk.shelf.put([make_data(name, b"", DigestSigner())], INSERT, lambda *_: [], NOW))
+    desk.ready(2)
+    desk.put(1)
+    assert desk.announced == [1, 2]
 
 
 def test_numbers_go_on_behind_what_the_group_knows() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.replication_world import GROUP, STREAM, SmallRepo, World, reading
 
 from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
+from roost.naming.number import var
+from roost.pubsub import comparison, retrieval
 from roost.pubsub.retrieval import MAX_WANTS
 from roost.repo.cause import REPLICATION
+from roost.repo.holding import HELD, Holding
 from roost.repo.question import ASK
+from roost.repo.store import Batch, Entry
+from roost.wire import Data, tlv
 
 OTHER = GROUP / "Panel2" / "Heater" / "Voltage"
 
@@ -132,3 +138,32 @@ def test_without_other_repos_everything_is_missing() -> None:
     world = World()
     one = world.add("Repo1")
     assert want(one, STREAM, 1, 3).missing == 3
+
+
+def test_of_a_run_that_nobody_can_hold_a_part_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "MAX_RUN", 400)
+    world, (one, two) = group("Repo1", "Repo2")
+    keep(one, STREAM, 1, 2, 3)
+    ended = want(two, STREAM, 1, 1 << 60, one)
+    assert world.run(200 * SECOND, lambda: ended.missing is not None)
+    assert ended.missing == (1 << 60) - 3
+    assert len(world.asked) < 500
+
+
+def test_whoever_claims_to_hold_everything_is_asked_for_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "MAX_RUN", 400)
+    monkeypatch.setattr(comparison, "MAX_RUN", 400)
+    world, (one, two) = group("Repo1", "Repo2")
+    one.shelf.holdings.put(STREAM, Holding.decode(tlv.tlv(HELD, b"\1" + var((1 << 60) - 1))))
+    one.shelf.holdings.put(OTHER, Holding.decode(tlv.tlv(HELD, b"\1" + var(899))))
+    one.store.write([Batch(tuple(Entry(packet.name, packet.wire) for packet in readings(OTHER, 900)))])
+    compared = two.comparison.compared
+    world.do(two, two.comparison.compare(one.name, world.now + 60 * SECOND))
+    assert world.run(400 * SECOND, lambda: two.comparison.compared > compared)
+    assert two.shelf.holdings.of(OTHER).held == [(1, 900)], "what is there comes, part after part"
+    assert two.shelf.holdings.of(STREAM).held == []
+    assert len(world.asked) < 600
+
+
+def readings(stream: Name, count: int) -> list[Data]:
+    return [reading(stream, number) for number in range(1, count + 1)]

@@ -13,9 +13,9 @@ from roost.naming.conventions import segment, sequence
 from roost.repo import shelf as module
 from roost.repo.cause import BULK, DELETE, INSERT, REPLICATION
 from roost.repo.memory import MemoryStore
-from roost.repo.recount import missing
+from roost.repo.recount import highest, missing
 from roost.repo.shelf import Shelf
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelving import STREAM_MARK, Dropped, Kept
 from roost.repo.store import Batch, Damaged, Entry, Unwritten, Write, Written
 from roost.wire import Data, make_data
 from roost.wire.digest import DigestSigner
@@ -431,3 +431,13 @@ def test_answers_to_other_stores_and_old_tickets_are_none_of_ours() -> None:
     desk.write()
     assert desk.shelf.receive(Written("data", desk.writes[-1].ticket), 0) == []
     assert len(desk.kept()) == 1
+
+
+def test_the_highest_number_is_known_by_its_row_although_its_packet_is_lost() -> None:
+    desk = Desk()
+    desk.put(reading(1), reading(2))
+    desk.write()
+    assert highest(desk.store, STREAM, STREAM_MARK) == (2, True)
+    desk.store.write([Batch(deletes=(STREAM / sequence(2),))])
+    assert highest(desk.store, STREAM, STREAM_MARK) == (2, False)
+    assert highest(desk.store, OTHER, STREAM_MARK) == (0, True)

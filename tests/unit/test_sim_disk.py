@@ -6,7 +6,7 @@ import pytest
 from tests.sim.toys import Probe, save
 
 from roost.machine.disk import Save
-from roost.sim import FLIP_BITS, KEEP, LOSE_UNSYNCED, MS, SECOND, START, Crash, Violation, World
+from roost.sim import FLIP_BITS, KEEP, LOSE_ALL, LOSE_UNSYNCED, MS, SECOND, START, Crash, Violation, World
 from roost.sim.disk import MAX_FLIPS, Disk
 from roost.sim.draws import draws
 
@@ -127,3 +127,14 @@ def test_replacing_gives_room_again() -> None:
         disk.save(Save("f", ticket, bytes(40), replace=True), 0)
         disk.synced()
     assert disk.files() == {"f": bytes(40)}
+
+
+def test_a_disk_that_was_replaced_is_empty_and_takes_as_much_as_a_new_one() -> None:
+    world = alone()
+    save(world, "a", 1, b"one")
+    world.run(for_=SECOND)
+    save(world, "a", 2, b"two")
+    assert found(world, LOSE_ALL) == {}
+    save(world, "a", 3, b"three")
+    world.run(for_=SECOND)
+    assert found(world, KEEP) == {"f": b"three"}

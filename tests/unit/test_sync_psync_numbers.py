@@ -3,7 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from tests.psync_world import NOW, full, learnt, name_of, one, only, publish, question, reply_to, settle, tick_on
+from tests.psync_world import (
+    NOW,
+    asked,
+    content_of,
+    full,
+    learnt,
+    name_of,
+    one,
+    only,
+    publish,
+    question,
+    reply_to,
+    settle,
+    tick_on,
+)
 
 from roost.errors import Backpressure
 from roost.machine import MS, SECOND, Effect, Note
@@ -15,6 +29,7 @@ from roost.sync.port import (
     Answered,
     Express,
     Ready,
+    Reply,
     Stream,
 )
 from roost.sync.psync_full import PSyncFull
@@ -175,3 +190,13 @@ def test_a_stream_saved_since_the_damage_is_ready_at_once() -> None:
     member = full(saved=saved_by(effects))
     assert member.produce(Name.parse("/A"), NOW) == [Ready(Stream(Name.parse("/A")), 7)]
     assert member.produce(Name.parse("/B"), NOW) == [], "it may have been lost"
+
+
+def test_what_our_disk_has_of_others_is_told_to_those_who_lost_it() -> None:
+    member = full()
+    publish(member, "/B", 2)
+    member.recall(Name.parse("/A"), 9)
+    member.recall(Name.parse("/A"), 7)
+    member.recall(Name.parse("/B"), 5)  # what is ours is in the ledger
+    reply = one(member.receive(asked(question([])), NOW), Reply)
+    assert sorted(content_of(reply)) == [("/A", 9), ("/B", 2)]

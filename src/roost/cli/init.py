@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--system", default="Electricity", help="the group of this node, e.g. Electricity or Env/floor1"
     )
     parser.add_argument("--panel", default="Panel1", help="the panel that this node is")
-    parser.add_argument("--repo", default="Repo1", help="the repo that this node is")
+    parser.add_argument("--repo", action="append", help="a repo of the group; may be given again (default Repo1)")
     parser.add_argument("--kind", choices=("ecdsa", "ed25519", "rsa"), default="ecdsa", help="kind of the keys")
     parser.add_argument(
         "--join",
@@ -107,7 +107,7 @@ def _found(options: argparse.Namespace, where: Path) -> int:
     rules = building_rules(company, campus)
 
     places: list[Building | Group | Panel | Repo] = [company.building(building) for building in buildings]
-    places += [group, group.panel(options.panel), group.repo(options.repo)]
+    places += [group, group.panel(options.panel), *[group.repo(repo) for repo in options.repo or ["Repo1"]]]
 
     with new_store(where) as store:
         anchor = self_sign(generate(company.root.name, os.urandom, options.kind), now)

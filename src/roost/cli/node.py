@@ -18,6 +18,22 @@ _TCP, _UDP, _WS = "127.0.0.1:6363", "127.0.0.1:6363", "127.0.0.1:9696"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say where to listen, and whom to ask."""
+    listen_arguments(parser)
+    parser.add_argument(
+        "--uplink",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="another node, such as tcp4://10.0.0.7:6363; repeatable, the first is preferred as long as it answers",
+    )
+    parser.add_argument(
+        "--route", metavar="PREFIX", action="append", help="what to ask over the uplinks (default: /); repeatable"
+    )
+    parser.add_argument("--verbose", action="store_true", help="say when faces come and go")
+
+
+def listen_arguments(parser: argparse.ArgumentParser) -> None:
     """Say where to listen."""
     parser.add_argument("--unix", metavar="PATH", help="Unix socket (default: $ROOST_HOME/node.sock)")
     parser.add_argument(
@@ -32,28 +48,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--multicast", metavar="ADDRESS", action="append", default=[], help="join the UDP multicast group on this card"
     )
-    parser.add_argument(
-        "--uplink",
-        metavar="URI",
-        action="append",
-        default=[],
-        help="another node, such as tcp4://10.0.0.7:6363; repeatable, the first is preferred as long as it answers",
-    )
-    parser.add_argument(
-        "--route", metavar="PREFIX", action="append", help="what to ask over the uplinks (default: /); repeatable"
-    )
-    parser.add_argument("--verbose", action="store_true", help="say when faces come and go")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run until a signal comes."""
     import asyncio
+
+    start_log(verbose=options.verbose)
+    asyncio.run(_serve(listen_of(options), uplinks_of(options)))
+    return 0
+
+
+def start_log(*, verbose: bool) -> None:
+    """Have the log written to standard error."""
     import logging
 
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-    logging.getLogger("roost").setLevel(logging.INFO if options.verbose else logging.WARNING)
-    asyncio.run(_serve(listen_of(options), uplinks_of(options)))
-    return 0
+    logging.getLogger("roost").setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 def uplinks_of(options: argparse.Namespace) -> tuple[list[str], list[Name]]:
@@ -96,7 +107,7 @@ def listen_of(options: argparse.Namespace) -> Listen:
     return listen
 
 
-def _calm_collector() -> None:
+def calm_collector() -> None:
     """Collect garbage rarely: packets and table entries make no cycles, and walking through them costs a third."""
     import gc
 
@@ -137,7 +148,7 @@ async def _serve(listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
         _link(machine, node.server, *uplinks)
         for uri in node.uris:
             print(f"listening on {uri}", flush=True)
-        _calm_collector()
+        calm_collector()
         print("ready; stop with Ctrl-C", flush=True)
         await stopped.wait()
         faces = node.server.faces

@@ -131,9 +131,9 @@ class Management:
         """Answer the command whose face could not be opened."""
         return self._answers(self._faces.failed(request, code, reason))
 
-    def add_route(self, prefix: Name, face_id: int, cost: int, now: int) -> None:
+    def add_route(self, prefix: Name, face_id: int, cost: int, now: int, *, inherited: bool = True) -> None:
         """Route a prefix to a face without a command; the operator asks, who may do so."""
-        self._routes.add(prefix, face_id, cost, now)
+        self._routes.add(prefix, face_id, cost, now, inherited=inherited)
 
     def face_added(self, face_id: int, now: int) -> Answer:
         """Tell subscribers of a new face, once."""

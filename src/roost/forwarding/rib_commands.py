@@ -76,9 +76,10 @@ class RibCommands:
         lives_ns = None if expiration is None or expiration >= FOR_EVER_MS else expiration * MS
         return self._insert(asked, effective, lives_ns, now)
 
-    def add(self, prefix: Name, face: int, cost: int, now: int) -> None:
-        """Insert a static route."""
-        apply(self._rib.add(prefix, Route(face, ORIGIN_STATIC, cost)), self._tables.fib, now)
+    def add(self, prefix: Name, face: int, cost: int, now: int, *, inherited: bool = True) -> None:
+        """Insert a static route, which longer prefixes that have routes of their own inherit or not."""
+        route = Route(face, ORIGIN_STATIC, cost, CHILD_INHERIT if inherited else 0)
+        apply(self._rib.add(prefix, route), self._tables.fib, now)
 
     def announce(self, asked: Asked, announcement: Announcement, data: Data, now: int) -> Reply:
         """Carry out `rib/announce`: a route to whoever sent it, for as long as the announcement holds."""

@@ -1,7 +1,7 @@
 """The thin synchronous facade, for notebooks and scripts: `with roost.connect_sync() as face: face.fetch(…)`.
 
 Everything is `roost.host.face`, done on the thread of `roost.host.background` and waited for; handlers given to `serve`
-are called there. Groups are in `roost.host.blocking_group`.
+are called there. Sync groups are in `roost.host.blocking_group`, groups of streams in `roost.host.blocking_streams`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from roost.errors import Disconnected
 from roost.host.background import CLOSED, Closing, background
 from roost.host.blocking_group import SyncFollowed, SyncJoined
+from roost.host.blocking_streams import SyncStreamGroup
 from roost.host.client import connect
 from roost.host.face import Face
 from roost.host.home_trust import SignerLike
@@ -105,6 +106,10 @@ class SyncFace(Closing):
     def follow(self, group: NameLike, wanted: Subscriptions, **options: Any) -> SyncFollowed:  # noqa: ANN401  as fetch
         """Follow some streams of a partial-sync producer; options as `Face.follow`."""
         return SyncFollowed(self._run(self._face.follow(group, wanted, **options).open()), self._run)
+
+    def group(self, name: NameLike) -> SyncStreamGroup:
+        """A group of streams: publish into it, subscribe to it, read what its repos have."""
+        return SyncStreamGroup(self._face.group(name), self._run)
 
     def close(self) -> None:
         """Close the face; doing so again is harmless."""

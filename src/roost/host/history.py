@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from roost.naming import Name
-from roost.naming.building import Group, numbered
+from roost.naming.building import REPO, Group, numbered
 from roost.pubsub.arrival import Arrival, arrival_of
 from roost.repo.catalogue import Catalogue, catalogue_of
 from roost.repo.question import ASK, Asked, Bundle, Bundled, Latest, decode_bundle, decode_streams, encode_question
@@ -38,12 +38,17 @@ class History:
         self._clock: Final = clock
 
     async def streams(self, prefix: Name, repo: str | None = None) -> dict[Name, int]:
-        """All streams at or below a prefix, each with its highest number."""
+        """All streams at or below a prefix, each with its highest number; repos' own records only if asked for."""
+        records = self._group.name / REPO
         found: dict[Name, int] = {}
         after: Name | None = None
         while True:
             streams = decode_streams((await self._ask(Latest(prefix, after), repo)).content)
-            found.update(streams.entries)
+            found.update(
+                (stream, number)
+                for stream, number in streams.entries
+                if prefix.starts_with(records) or not stream.starts_with(records)
+            )
             if not streams.more:
                 return found
             after = streams.entries[-1][0]
@@ -63,15 +68,14 @@ class History:
         while number <= last:
             asked = Bundle(stream, number, min(last, number + _PER_QUESTION - 1))
             bundled = decode_bundle((await self._ask(asked, repo)).content, asked)
-            for each, data in bundled.readings:
-                await self._verify(data)
-                found.append(arrival_of(stream, each, data, self._clock()))
             following = _behind(bundled, number)
-            if following == number:  # too large for a bundle, or not there after all: the name says
-                name = numbered(stream, number)
-                data = await self._fetch(name, hints=(self._prefix(repo),))
-                found.append(arrival_of(stream, number, data, self._clock()))
+            readings = [(each, data) for each, data in bundled.readings if each < following]
+            for _, data in readings:
+                await self._verify(data)
+            if following == number:  # too large for a bundle, or on its way from another repo: the name says
+                readings = [(number, await self._fetch(numbered(stream, number), hints=(self._prefix(repo),)))]
                 following += 1
+            found += [arrival_of(stream, each, data, self._clock()) for each, data in readings]
             number = following
         return found
 

@@ -271,6 +271,8 @@ class Opening(Generic[Opened]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._opened is not None:
-            if kind is None:
-                await self._opened.finish()
-            await self._opened.close()
+            try:
+                if kind is None:
+                    await self._opened.finish()
+            finally:
+                await self._opened.close()

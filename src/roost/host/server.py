@@ -108,10 +108,10 @@ class Server:
                 return
         raise InvalidInput("the application is not attached here: attach it first")
 
-    def add_route(self, prefix: Name, face: int, cost: int) -> None:
+    def add_route(self, prefix: Name, face: int, cost: int, *, inherited: bool = True) -> None:
         """Route a prefix to a face, until it is closed."""
         now = self.clock()
-        self._execute(self.node.add_route(prefix, face, cost, now), now)
+        self._execute(self.node.add_route(prefix, face, cost, now, inherited=inherited), now)
 
     def _on_disk(self, event: DiskEvent) -> None:
         now = self.clock()

@@ -5,8 +5,8 @@
 
 A reading is an `Arrival`: verified, with signer, value, unit, quality and lateness. It has been dealt with when the
 next one is asked for, or the `async with` block is left without an error; that is kept where the subscription has a
-file. So after a crash, or a `break` out of the bare loop, the one in hand comes again and none is lost. Who must not see
-it twice stores `reading.stream` and `reading.number` with what comes of it.
+file. So after a crash, or a `break` out of the bare loop, the one in hand comes again and none is lost. Who must not
+see it twice stores `reading.stream` and `reading.number` with what comes of it.
 
 No more is fetched than there is room for (`room` readings that wait to be taken). What repos dropped on purpose never
 comes: `on_missing` is told, by default the log. The machine is `roost.pubsub.consumer`.

@@ -99,9 +99,12 @@ class Node:
         """Use it again."""
         return self._settle(self.forwarder.face_up(face_id, now), now)
 
-    def add_route(self, prefix: Name, face_id: int, cost: int, now: int) -> list[Effect]:
-        """Route a prefix to a face on the operator's behalf, until the face is closed."""
-        self.management.add_route(prefix, face_id, cost, now)
+    def add_route(self, prefix: Name, face_id: int, cost: int, now: int, *, inherited: bool = True) -> list[Effect]:
+        """Route a prefix to a face on the operator's behalf, until the face is closed.
+
+        A longer prefix with routes of its own has this one beside them if it is `inherited`.
+        """
+        self.management.add_route(prefix, face_id, cost, now, inherited=inherited)
         return self._settle(self.forwarder.flush(now), now)
 
     def face_opened(self, request: int, face_id: int, now: int) -> list[Effect]:

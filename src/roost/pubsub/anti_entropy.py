@@ -14,12 +14,15 @@ from typing import Final
 
 from roost.machine import SECOND, Effect, Note, earliest
 from roost.naming import Name
+from roost.naming.building import numbered as in_stream
 from roost.pubsub.asking import Asking
 from roost.pubsub.peers import Peers
 from roost.pubsub.replication import Replication
 from roost.pubsub.retrieval import Retrieval
 from roost.pubsub.seeking import seek
 from roost.pubsub.stock import Stock
+from roost.repo.numbering import numbered
+from roost.repo.recount import missing
 from roost.repo.store import Damaged, Store
 from roost.wire import Data
 
@@ -32,6 +35,7 @@ PAUSE: Final = 30 * SECOND
 _MAX_PAUSE: Final = 3600 * SECOND
 SCRUB_EVERY: Final = SECOND
 SCRUBBED: Final = 50  # packets at a time
+SCRUB_ROUND: Final = 30 * SECOND  # between two rounds: a small store is not read over and over
 MAX_DAMAGED: Final = 1024
 MAX_REPAIRS: Final = 16  # under way
 _SPARE_WANTS: Final = 512  # of `Retrieval`, for all else
@@ -65,14 +69,15 @@ class AntiEntropy:
         self._damaged: Final[dict[Name, None]] = {}  # bound: MAX_DAMAGED
         self._waiting: Final[list[Name]] = []  # of these, those that nobody is asked for; bound: as above
         self._repairs = 0
-        self._scrubbed: Name | None = None  # the last one
+        self._unscrubbed: list[tuple[Name, int]] = []  # left of this round, from where on; bound: the holdings' own
+        self._scrubbed: Name | None = None  # the last packet without a number
         self._look_at: int | None = None
         self._scrub_at: int | None = None
 
     def start(self, now: int) -> list[Effect]:
         """Begin to look."""
         self._look_at = now + LOOK_EVERY
-        self._scrub_at = now + SCRUB_EVERY
+        self._begin_round(now + SCRUB_EVERY)
         return []
 
     def tick(self, now: int) -> list[Effect]:
@@ -165,11 +170,13 @@ class AntiEntropy:
         return effects
 
     def _is_damaged(self, name: Name) -> bool:
+        """Whether a packet cannot be read, or is not there although it is held: its whole batch was damaged."""
         try:
-            self._store.get(name)
+            found = self._store.get(name)
         except Damaged:
             return True
-        return False
+        stream, number = numbered(name)
+        return found is None and number > 0 and self._shelf.holdings.is_held(Name(stream), number)
 
     def _seek(self, name: Name, now: int) -> list[Effect]:
         def found(data: Data | None, now: int) -> list[Effect]:
@@ -190,11 +197,40 @@ class AntiEntropy:
         return seek(self._asking, self._peers, name, None, found, now)
 
     def _scrub(self, now: int) -> list[Effect]:
-        names = self._store.scan(self._group, self._scrubbed, SCRUBBED)
-        self._scrubbed = names[-1] if len(names) == SCRUBBED else None
-        self.scrubbed += len(names)
+        """Read on: streams by their numbers, then what has no number, and after a while all of it again."""
+        if self._unscrubbed:
+            names = self._scrub_streams()
+        else:
+            names = self._scrub_others()
+            if self._scrubbed is None:
+                self._begin_round(now + SCRUB_ROUND)
         effects: list[Effect] = []
         for name in names:
-            if self._is_damaged(name):
-                effects += self.damaged(name, now)
+            effects += self.damaged(name, now)
         return effects
+
+    def _begin_round(self, when: int) -> None:
+        self._scrub_at = when
+        self._unscrubbed = [(stream, 1) for stream, _ in self._shelf.holdings if stream.starts_with(self._group)]
+        self._unscrubbed.reverse()
+
+    def _scrub_streams(self) -> list[Name]:
+        """Read the next numbers of streams: lists leave out what is damaged, so what is held and not listed is."""
+        found: list[Name] = []
+        left = SCRUBBED
+        while left > 0 and self._unscrubbed:
+            stream, low = self._unscrubbed.pop()
+            row = self._shelf.holdings.of(stream)
+            lost, behind = missing(self._store, row, stream, low, left)
+            found += [in_stream(stream, number) for number in lost]
+            if behind:
+                self._unscrubbed.append((stream, behind))
+            left -= left if behind else max(1, min(left, row.count))
+        self.scrubbed += SCRUBBED - left
+        return found
+
+    def _scrub_others(self) -> list[Name]:
+        """Read the next packets that are no number of a stream."""
+        names = self._store.scan(self._group, self._scrubbed, SCRUBBED)
+        self._scrubbed = names[-1] if len(names) == SCRUBBED else None
+        return [name for name in names if not numbered(name)[1] and self._is_damaged(name)]

@@ -5,13 +5,15 @@
                                         then(None, why, now)               nothing came, or it is not believed
     asking.check(packet, then)          then("" | refusal, now)            for what came by itself
 
+A certificate is asked for by its name alone first; where its holder sleeps, `keepers` are asked with a forwarding hint.
+
 A continuation returns effects, as everything does. Sync members that share the face (`Membership`) count their tickets
 by themselves; `settle` gives them tickets of ours and takes the answers back to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
@@ -24,27 +26,40 @@ from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest
 
 MAX_ASKED: Final = 8192
+MAX_KEEPERS: Final = 2  # that are asked for one certificate
 _SAMPLE_BYTES: Final = 64
 
 Answer: TypeAlias = Callable[[Delivered | Failed, int], list[Effect]]
 Fetched: TypeAlias = Callable[[Data | None, str, int], list[Effect]]
 Certified: TypeAlias = Callable[[Data, int], list[Effect]]
+Keepers: TypeAlias = Callable[[int], Sequence[Name]]
 
 
 class Asking:
     """What is asked, and who goes on with the answer; `whose` names the machine where something is refused.
 
-    `certified` hears of every certificate that had to be fetched, believed or not.
+    `certified` hears of every certificate that had to be fetched, believed or not. Who keeps certificates has one `at
+    hand`, perhaps; and where nobody answers for one, `helpers` are asked, by forwarding hints.
     """
 
     def __init__(
-        self, verifier: Checker, whose: Name, *, max_asked: int = MAX_ASKED, certified: Certified | None = None
+        self,
+        verifier: Checker,
+        whose: Name,
+        *,
+        max_asked: int = MAX_ASKED,
+        certified: Certified | None = None,
+        at_hand: Callable[[Name], Data | None] | None = None,
+        helpers: Callable[[int], tuple[Name, ...]] | None = None,
     ) -> None:
         self.vetting: Final = Vetting(verifier, self._ask_certificate)
         self.max_asked: Final = max_asked
         self.overflowed = 0
         self._whose: Final = str(whose)
         self._certified: Final = certified
+        self._keepers: Final = keepers
+        self._at_hand: Final = at_hand
+        self._helpers: Final = helpers
         self._next_ticket = 1
         self._answers: Final[dict[int, Answer]] = {}  # bound: max_asked
         self._theirs: Final[dict[tuple[int, int], int]] = {}  # (member, its ticket) → ours; bound: as above
@@ -139,13 +154,22 @@ class Asking:
     # -- certificates
 
     def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
+        keepers = [] if self._keepers is None else self._keepers(now)[:MAX_KEEPERS]
+        turns = [self._certificate_question(name, keeper) for keeper in keepers]
+        if turns:  # its holder first and last: the first Interest may be lost
+            turns = [self._certificate_question(name), *turns]
+        turns.append(self._certificate_question(name, tries=CERTIFICATE_TRIES - bool(turns)))
+
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
             if isinstance(event, Delivered):
                 effects = self.vetting.arrived(name, event.data, now)
                 return effects + self._certified(event.data, now) if self._certified is not None else effects
-            if event.kind in {TIMED_OUT, NACKED}:
-                return self.vetting.missed(name, now)
-            return self.vetting.unasked(name, event.reason, now)
+            if event.kind not in {TIMED_OUT, NACKED}:
+                return self.vetting.unasked(name, event.reason, now)
+            return self.ask(turns.pop(0), answered, now) if turns else self.vetting.missed(name, now)
 
-        question = Question(name, can_be_prefix=True, lifetime_ms=CERTIFICATE_LIFETIME_MS, tries=CERTIFICATE_TRIES)
-        return self.ask(question, answered, now)
+        return self.ask(turns.pop(0), answered, now)
+
+    @staticmethod
+    def _certificate_question(name: Name, *hints: Name, tries: int = 1) -> Question:
+        return Question(name, can_be_prefix=True, lifetime_ms=CERTIFICATE_LIFETIME_MS, tries=tries, hints=hints)

@@ -4,22 +4,28 @@
 
 For what records cannot tell any more: a repo that starts with an empty disk in an old group, records that were dropped,
 readings that nobody recorded. One comparison is under way at a time; each repo is compared with at most once a minute,
-and some repo, picked by chance, every ten minutes or so, starting soon after we know one. Records are left to
-`roost.pubsub.replication`. What is no reading of a stream is in no holdings: records alone tell of it.
+and the one whose turn it is every ten minutes or so, starting soon after we know one. Records are left to
+`roost.pubsub.replication`. What is no reading of a stream is in no holdings: records alone tell of it. Streams of other
+groups are none of our business, whoever lists them.
+
+Of a long run MAX_RUN readings are fetched at a time, and the next only if some came: a repo may claim to hold 2^60.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from roost.errors import BadPacket
 from roost.machine import SECOND, Effect, Randomness, Rejected, earliest
 from roost.naming import Name
+from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
 from roost.pubsub.gathering import Gathering
 from roost.pubsub.peers import MAX_PEERS, Peers
-from roost.pubsub.retrieval import Retrieval
+from roost.pubsub.permission import permission_at
+from roost.pubsub.retrieval import MAX_RUN, Retrieval
 from roost.pubsub.stock import Stock
 from roost.repo import intervals
 from roost.repo.holding import Holding
@@ -31,6 +37,8 @@ SOONEST: Final = 60 * SECOND
 FIRST: Final = 2 * SECOND
 MAX_RUNS: Final = 256  # runs of readings under way
 _SPARE_WANTS: Final = 256  # of `Retrieval`, for all else
+
+_Lacked: TypeAlias = tuple[Name, int, int]  # a stream, and a run of its numbers
 
 
 class Comparison:
@@ -46,12 +54,14 @@ class Comparison:
         self._shelf: Final = shelf
         self._peers: Final = peers
         self._retrieval: Final = retrieval
+        self._permission: Final = permission_at(peers.repo)
         self._randomness: Final = randomness
         self._wanted: Final[dict[Name, None]] = {}  # repos to compare with; bound: MAX_PEERS
         self._done_at: Final[dict[Name, int]] = {}  # bound: as above
         self._gathering: Gathering | None = None
         self._whom: Name | None = None  # with whom a comparison is under way
-        self._runs: Iterator[tuple[Name, int, int]] = iter(())  # what is left to fetch of it
+        self._runs: Iterator[_Lacked] = iter(())  # what is left to fetch of it
+        self._rests: Final[list[_Lacked]] = []  # of long runs, their rests; bound: MAX_RUNS
         self._flying = 0
         self._wanting = False
         self._due: int | None = None
@@ -74,7 +84,7 @@ class Comparison:
             others = self._peers.order(None, now)
             self._due = now + (self._randomness.randint(EVERY // 2, EVERY * 3 // 2) if others else FIRST)
             if others:
-                self._wanted[others[0].name] = None
+                self._wanted[min(others, key=lambda peer: self._done_at.get(peer.name, 0)).name] = None
         return effects + self._go_on(now) + self._next(now)
 
     def deadline(self) -> int | None:
@@ -115,10 +125,10 @@ class Comparison:
         self._runs = self._missing(rows)
         return self._go_on(now)
 
-    def _missing(self, rows: list[tuple[Name, Holding]]) -> Iterator[tuple[Name, int, int]]:
+    def _missing(self, rows: list[tuple[Name, Holding]]) -> Iterator[_Lacked]:
         """The runs that they hold and that are neither here nor gone, stream by stream as it is their turn."""
         for stream, theirs in rows:
-            if self._peers.is_repo(stream):
+            if self._permission.to_keep(numbered(stream, 1)):
                 continue
             ours = self._shelf.holdings.of(stream)
             bounds = [bound for run in theirs.held for bound in run]
@@ -133,20 +143,23 @@ class Comparison:
         if self._whom is None or self._gathering is not None or self._wanting:
             return effects
         self._wanting = True  # what lands at once goes on here, not deeper
-        run: tuple[Name, int, int] | None = None
+        run: _Lacked | None = None
         while self._flying < MAX_RUNS and self._retrieval.room > (_SPARE_WANTS if self._flying else 0):
-            run = next(self._runs, None)
+            run = self._rests.pop() if self._rests else next(self._runs, None)
             if run is None:
                 break
             stream, low, high = run
-            self.lacked += high - low + 1
+            self.lacked += min(high - low + 1, MAX_RUN)
             self._flying += 1
-            effects += self._retrieval.want(stream, low, high, self._whom, self._landed, now)
+            effects += self._retrieval.want(stream, low, high, self._whom, partial(self._landed, run), now)
         self._wanting = False
         return effects if run is not None or self._flying else effects + self._end(now)
 
-    def _landed(self, _: int, now: int) -> list[Effect]:
+    def _landed(self, run: _Lacked, missing: int, now: int) -> list[Effect]:
         self._flying -= 1
+        stream, low, high = run
+        if high - low >= MAX_RUN and missing <= high - low:
+            self._rests.append((stream, low + MAX_RUN, high))
         return self._go_on(now)
 
     def _end(self, now: int) -> list[Effect]:

@@ -4,8 +4,10 @@
     runs of readings ───fetched─────┼──▶ all here ──▶ what was carried and the record itself, kept in one instant
     names of other packets ─sought──┘
 
-The record is kept last, so that a record that is held is one that is done with. What is here already is neither
-verified nor fetched again.
+The record is kept last, so that a record that is held is one that is done with; as long as something that it carries
+cannot be verified or something that it names cannot be had, it is not. What is here already is neither verified nor
+fetched again. A repo has a say about its group's packets, and not about other groups' or other repos' records
+(`roost.pubsub.permission`): what it says about these is refused and passed over.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
 from roost.pubsub.peers import Peers
+from roost.pubsub.permission import permission_at
 from roost.pubsub.retrieval import Retrieval
 from roost.pubsub.seeking import seek, verify
 from roost.pubsub.stock import Stock
@@ -41,17 +44,34 @@ class Enactment:
         self._store: Final = store
         self._peers: Final = peers
         self._retrieval: Final = retrieval
+        self._permission: Final = permission_at(peers.repo)
 
     def enact(self, repo: Name, data: Data, record: Record, ended: Parts, now: int) -> list[Effect]:
         """Do what a record of `repo` says, and keep it; `ended` hears how much of it could not be had."""
+        record, refused = self._allowed(data, record)
         if record.cause == DELETE:
-            return self._drop(data, record, ended, now)
-        return self._take(repo, data, record, ended, now)
+            return refused + self._drop(data, record, ended, now)
+        return refused + self._take(repo, data, record, ended, now)
 
     def is_missing(self, stream: Name, number: int) -> bool:
         """Whether a reading is neither here nor dropped on purpose."""
         holdings = self._shelf.holdings
         return not holdings.is_held(stream, number) and not holdings.is_gone(stream, number)
+
+    def _allowed(self, data: Data, record: Record) -> tuple[Record, list[Effect]]:
+        """What of a record its repo may say, and a refusal if that is not all of it."""
+        said = [*[numbered(run.stream, run.low) for run in record.held], *record.names]
+        refusals = {name: self._permission.to_keep(name) for name in [*said, *[each.name for each in record.packets]]}
+        refusal = next((f"{data.name}: {refusal}" for refusal in refusals.values() if refusal), "")
+        if not refusal:
+            return record, []
+        allowed = Record(
+            record.cause,
+            tuple([run for run in record.held if not refusals[numbered(run.stream, run.low)]]),
+            tuple([name for name in record.names if not refusals[name]]),
+            tuple([packet for packet in record.packets if not refusals[packet.name]]),
+        )
+        return allowed, [self._asking.rejected(data, refusal)]
 
     def _drop(self, data: Data, record: Record, ended: Parts, now: int) -> list[Effect]:
         """Delete what a record says, here or not, so that it does not come back; some at a time."""
@@ -62,7 +82,9 @@ class Enactment:
                 numbered(stream, number) for number in range(low, high + 1) if not holdings.is_gone(stream, number)
             ]
 
-        def go_on(_: list[str], now: int) -> list[Effect]:
+        def go_on(refusals: list[str], now: int) -> list[Effect]:
+            if any(refusals):  # the disk is full, say: what is not deleted here has to be deleted later
+                return ended(len(names) + len(refusals), now)
             if not names:
                 return self._keep([], data, ended, now)
             some = names[-MAX_DROPPED:]
@@ -84,11 +106,13 @@ class Enactment:
             missing += lacking
             if left:
                 return []
-            return ended(missing, now) if missing else self._keep(carried, data, ended, now)
+            if missing:
+                return self._keep_some(carried, missing, ended, now)
+            return self._keep(carried, data, ended, now)
 
         def verified(believed: list[Data], now: int) -> list[Effect]:
             carried.extend(believed)
-            return came(0, now)
+            return came(len(lacking) - len(believed), now)
 
         lacking = [packet for packet in record.packets if not self._is_here(packet.name)]
         effects += verify(self._asking, lacking, verified, now)
@@ -114,22 +138,30 @@ class Enactment:
     def _seek_names(self, repo: Name, names: list[Name], came: Parts, now: int) -> list[Effect]:
         """Fetch packets that are no readings, one after the other, and have them kept."""
         lacking = 0
+        seeking = going = False
 
         def go_on(now: int) -> list[Effect]:
-            if not names:
-                return came(lacking, now)
-            return seek(self._asking, self._peers, names.pop(), repo, found, now)
+            nonlocal going, seeking
+            if going:  # what is over at once goes on here, not deeper
+                return []
+            going = True
+            effects: list[Effect] = []
+            while names and not seeking:
+                seeking = True
+                effects += seek(self._asking, self._peers, names.pop(), repo, found, now)
+            going = False
+            return effects if seeking else effects + came(lacking, now)
 
         def found(data: Data | None, now: int) -> list[Effect]:
-            nonlocal lacking
-            if data is None:
-                lacking += 1
-                return go_on(now)
-            return self._shelf.put([data], REPLICATION, kept, now)
+            return over(1, now) if data is None else self._shelf.put([data], REPLICATION, kept, now)
 
         def kept(refusals: list[str], now: int) -> list[Effect]:
-            nonlocal lacking
-            lacking += sum([bool(refusal) for refusal in refusals])
+            return over(bool(refusals[0]), now)
+
+        def over(missing: int, now: int) -> list[Effect]:
+            nonlocal lacking, seeking
+            lacking += missing
+            seeking = False
             return go_on(now)
 
         return go_on(now)
@@ -141,3 +173,9 @@ class Enactment:
             return ended(bool(refusals[-1]), now)
 
         return self._shelf.put([*packets, record], REPLICATION, kept, now)
+
+    def _keep_some(self, packets: list[Data], missing: int, ended: Parts, now: int) -> list[Effect]:
+        """Keep what could be verified of what was carried; the record waits for the rest."""
+        if not packets:
+            return ended(missing, now)
+        return self._shelf.put(packets, REPLICATION, lambda _, now: ended(missing, now), now)

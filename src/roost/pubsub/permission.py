@@ -1,8 +1,12 @@
 """What a repo may be told to keep, and who may have it deleted: the rules beside the trust schema's.
 
 The schema says who may sign a Data and who may command. It does not say that a repo keeps one group only, nor that the
-names below its own prefixes are answers, which nobody may put into its store [repo.md §3.2]. And a panel may have
-deleted what is its own; a repo of the group, and the group's own key, whatever is the group's.
+names below its own prefixes are answers, which nobody may put into its store [repo.md §3.2]. The same holds for what
+other repos answer: a record of theirs that is held counts as done, so nobody may put or delete one behind the back of
+replication. And a panel may have deleted what is its own; a repo of the group, and the group's own key, whatever is the
+group's.
+
+These rules hold for what producers command, and for what other repos say in their records and holdings.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Final
 
 from roost.errors import BadName
 from roost.naming import Name
-from roost.naming.building import REPO
+from roost.naming.building import REPO, SERVICE
 from roost.wire import SignatureInfo
 from roost.wire.certificate import key_name_of
 
@@ -23,7 +27,7 @@ class Permission:
     def __init__(self, group: Name, prefixes: Sequence[Name]) -> None:
         self.group: Final = group
         self.prefixes: Final = tuple(prefixes)
-        self._own: Final = tuple(prefix.value for prefix in prefixes)
+        self._own: Final = tuple(prefix.value for prefix in (*prefixes, group / REPO))
         self._below: Final = group.value
 
     def to_keep(self, name: Name) -> str:
@@ -33,7 +37,7 @@ class Permission:
             return f"{name} is not below {self.group}, which is all that is kept here [rule group]"
         for own in self._own:
             if value.startswith(own) or own.startswith(value):
-                return f"{name} overlaps {Name(own)}, below which the repo answers itself [rule own prefix]"
+                return f"{name} overlaps {Name(own)}, below which repos answer themselves [rule own prefix]"
         return ""
 
     def to_delete(self, name: Name, by: SignatureInfo | None) -> str:
@@ -47,6 +51,12 @@ class Permission:
         if name.starts_with(who) or is_repo(who, self.group):
             return ""
         return f"{name} is not deleted for {who}, which may delete what is below its own name [rule owner]"
+
+
+def permission_at(repo: Name) -> Permission:
+    """The rules of the group that the repo of this name is in."""
+    group = repo.prefix(-2)
+    return Permission(group, (group / SERVICE,))
 
 
 def signer_of(info: SignatureInfo | None) -> Name | None:

@@ -65,6 +65,10 @@ class Holdings(Protocol):
         """Which runs of numbers that touch low to high were dropped on purpose, rising."""
         ...
 
+    def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
+        """Which runs of numbers below the highest are missing, rising, at most `limit`."""
+        ...
+
 
 class Questions:
     """Answers in the name of one repo, under each of `prefixes`: the group's service and the repo's own name."""
@@ -126,7 +130,11 @@ class Questions:
     def _number(self, stream: Name, question: Latest | Since) -> int:
         if isinstance(question, Latest):
             return self._highest(stream)
-        return self._store.since(stream, question.time) or self._highest(stream) + 1
+        found = self._store.since(stream, question.time)
+        if not found:
+            return self._highest(stream) + 1
+        # What is missing right before it may be of that time too, and come yet: rather too early than too late.
+        return next((low for low, high in self._holdings.holes(stream, MAX_NUMBER) if high == found - 1), found)
 
     def _highest(self, stream: Name) -> int:
         """The highest number there ever was, held or dropped: a panel that lost its disk goes on behind it."""

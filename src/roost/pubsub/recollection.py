@@ -4,6 +4,9 @@
 - A damaged one waits for as long as it takes, and until `AGREEING` answers in a row bring nothing new: the repo that
   answers may be behind the others, or a command of ours may still be on its way to it.
 
+Numbers beyond half of all there are nobody has counted to; a repo that says so is not heard, because behind the last
+number there would be none left to give.
+
 `AskLatest` asks the nearest repo, page by page (`Latest` of `roost.repo.question`).
 """
 
@@ -18,6 +21,7 @@ from roost.machine import SECOND, Effect, Note, Randomness
 from roost.naming import Name
 from roost.pubsub.asking import Asking
 from roost.pubsub.outbox import Outbox
+from roost.repo.numbering import MAX_NUMBER
 from roost.repo.question import ASK, Latest, decode_streams, encode_question
 from roost.wire import Data
 
@@ -27,6 +31,7 @@ AGREEING_PAUSE: Final = 2 * SECOND
 MIN_PAUSE: Final = SECOND
 MAX_PAUSE: Final = 30 * SECOND
 MAX_PAGES: Final = 1024
+MAX_TOLD: Final = MAX_NUMBER // 2
 _LIFETIME_MS: Final = 2000
 _TRIES: Final = 2
 
@@ -109,7 +114,8 @@ class Recollection:
         news = {
             stream: number
             for stream, number in numbers.items()
-            if stream.starts_with(self._panel) and number > max(outbox.highest(stream), self._told.get(stream, 0))
+            if stream.starts_with(self._panel)
+            and max(outbox.highest(stream), self._told.get(stream, 0)) < number <= MAX_TOLD
         }
         for stream, number in news.items():
             if stream in self._told or len(self._told) < outbox.max_streams:

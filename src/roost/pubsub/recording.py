@@ -8,6 +8,10 @@ Numbers wait until full sync says from where they go on (`Ready`), because the d
 empty one knows nothing of those it gave before. What is kept meanwhile is remembered by name and recorded then; what is
 too much to remember shows when repos compare their holdings (`roost.pubsub.comparison`). A repo without any record
 makes one that names nothing, so that the others know it.
+
+Full sync cannot wait for ever: a repo whose disk is not certain, and which hears nobody, begins with numbers that it
+may have given before. Until it meets another repo it is alone, and remembers what it records. Then it records that once
+more, under numbers that nobody knows.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from roost.machine import Effect
+from roost.machine import SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.stock import Stock
@@ -26,10 +30,14 @@ from roost.repo.store import Entry
 from roost.wire import Data, Signer, encode_data
 
 MAX_UNRECORDED: Final = 10_000
+LISTENING: Final = 3 * SECOND
 
 
 class Recording:
-    """Gives our records their numbers; `announce(stream, high, now)` is the full-sync member's."""
+    """Gives our records their numbers; `announce(stream, high, now)` is the full-sync member's.
+
+    `certain` says whether the disk knows which were given.
+    """
 
     def __init__(
         self,
@@ -39,6 +47,7 @@ class Recording:
         announce: Callable[[Name, int, int], list[Effect]],
         *,
         carry_bytes: int = CARRY_BYTES,
+        certain: bool = True,
     ) -> None:
         self.recorded = 0
         self.turned_away = 0  # packets that were too many to remember
@@ -50,6 +59,8 @@ class Recording:
         self._floor = 0  # the first number that may be given; 0 until full sync is ready
         self._reserved = 0  # the last one that waits for the disk by itself
         self._told = 0
+        self._alone = not certain
+        self._met_at: int | None = None  # when we have listened long enough to those we met
         self._unrecorded: Final[dict[Name, int]] = {}  # name → cause; bound: MAX_UNRECORDED
 
     def record(self, entries: list[Entry], cause: int) -> list[Entry]:
@@ -59,8 +70,9 @@ class Recording:
         """
         if cause == REPLICATION or not entries:
             return []
-        if not self._floor:
+        if not self._floor or self._alone:
             self._remember(entries, cause)
+        if not self._floor:
             return []
         return self._signed(encode_records(entries, cause, self._carry_bytes))
 
@@ -70,30 +82,56 @@ class Recording:
         if not self._floor or high <= self._told:
             return []
         self._told = high
-        return self._announce(self._repo, high, now)
+        effects = self._announce(self._repo, high, now)
+        if self._unrecorded and not (self._reserved or self._alone):  # the disk was full then, and takes records again
+            effects += self.ready(self._floor, now)
+        return effects
 
     def ready(self, number: int, now: int) -> list[Effect]:
         """Take in from which number on we may record, the first time or because the group knew more than our disk."""
+        if self._floor or number > self._shelf.holdings.highest(self._repo) + 1:
+            self.meet(now)
         self._floor = max(self._floor, number)
         is_known = self._shelf.holdings.highest(self._repo) > 0
-        if (is_known or self._reserved) and not self._unrecorded:
+        if (is_known or self._reserved) and (self._alone or not self._unrecorded):
             return self.kept(now)
         contents = [] if is_known else [encode_greeting()]
         for cause in sorted(set(self._unrecorded.values())):
             names = [name for name, why in self._unrecorded.items() if why == cause]
             contents += encode_named(*runs_of(names), cause)
+        if not contents:  # names too long for a record: nobody could ask for them by one
+            self._unrecorded.clear()
+            return self.kept(now)
         records = [Data.decode(entry.wire) for entry in self._signed(contents)]
         self._reserved = numbered_by(records[-1].name)[1]
         forgotten = dict(self._unrecorded)
-        self._unrecorded.clear()
+        if not self._alone:
+            self._unrecorded.clear()
 
         def written(refusals: list[str], now: int) -> list[Effect]:
             self._reserved = 0
             if any(refusals):
-                self._unrecorded.update(forgotten)  # until full sync is ready again, at the latest after a restart
+                self._unrecorded.update(forgotten)  # until the next record is written, or full sync is ready again
             return self.kept(now)
 
         return self._shelf.put(records, REPLICATION, written, now)
+
+    def meet(self, now: int) -> None:
+        """Take in that there is another repo, which may know numbers that our disk does not; others may know more."""
+        if self._alone and self._met_at is None:
+            self._met_at = now + LISTENING
+
+    def tick(self, now: int) -> list[Effect]:
+        """Record once more what was recorded alone."""
+        if self._met_at is None or now < self._met_at:
+            return []
+        self._met_at = None
+        self._alone = False
+        return self.ready(self._floor, now) if self._floor and self._unrecorded else []
+
+    def deadline(self) -> int | None:
+        """When that is."""
+        return self._met_at
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""

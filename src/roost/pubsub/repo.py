@@ -40,14 +40,16 @@ from roost.pubsub.replication import Replication
 from roost.pubsub.resident import Event
 from roost.pubsub.retrieval import Retrieval
 from roost.pubsub.versioned import Versioned
+from roost.pubsub.vetting import Then
 from roost.repo.batch import ALL_KEPT, Receipt
 from roost.repo.cause import REPLICATION
 from roost.repo.holdings import encode_holdings
 from roost.repo.numbering import numbered as parse_numbered
 from roost.repo.record import CARRY_BYTES
+from roost.repo.recount import highest
 from roost.repo.retention import Rule, Rules
 from roost.repo.shelf import Shelf
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelving import STREAM_MARK, Dropped, Kept
 from roost.repo.store import Damaged, Entry, Store, Unwritten, Written
 from roost.sync.ledger import Ledger
 from roost.sync.port import Learned, Ready, Reply, Stream
@@ -59,6 +61,7 @@ from roost.wire import Data, Signer
 
 _FULL: Final = "full"  # the ledgers of the two sync members, which are no files: their numbers are in the store
 _PARTIAL: Final = "partial"
+_ASKED_FOR_HELP: Final = 4
 
 
 class Timed(Protocol):
@@ -97,13 +100,24 @@ class Repo:
         prefixes = (group.service, name)
         self.place: Final = place
         self.store: Final = store
-        self.asking: Final = Asking(verifier, name, certified=self._certified)
+        self.asking: Final = Asking(
+            verifier, name, certified=self._certified, at_hand=self._certificate, helpers=self._others
+        )
         self.shelf: Final = Shelf(str(name), store, record=self._record)
         self.credentials: Final = Credentials(certificates)
-        self.full: Final = Membership(self._make_full(settings, signer, randomness), verifier)
+        ledger = _records_of(name, store)
+        full = PSyncFull(group.replication, settings.full, signer, randomness, ledger)
+        self.full: Final = Membership(full, verifier)
         self.partial: Final = Membership(self._make_partial(settings, signer, randomness), verifier)
         self.peers: Final = Peers(name, randomness)
-        self.recording: Final = Recording(name, signer, self.shelf, self._announce, carry_bytes=settings.carry_bytes)
+        self.recording: Final = Recording(
+            name,
+            signer,
+            self.shelf,
+            self._announce,
+            carry_bytes=settings.carry_bytes,
+            certain=not ledger.damaged,
+        )
         self.retrieval: Final = Retrieval(self.asking, self.shelf, self.peers)
         self.comparison: Final = Comparison(self.asking, self.shelf, self.peers, self.retrieval, randomness)
         self.replication: Final = Replication(
@@ -142,6 +156,20 @@ class Repo:
         group = self.place.group
         return (group.name, group.service, group.replication, self.name, *self.credentials.prefixes())
 
+    # -- commands
+
+    def insert(self, packet: Data, cause: int, then: Then, now: int) -> list[Effect]:
+        """Keep a packet that somebody brings by another way, if it is believed; `then` gets why not, or nothing."""
+
+        def checked(refusal: str, now: int) -> list[Effect]:
+            if refusal:
+                return [self.asking.rejected(packet, refusal), *then(refusal, now)]
+            return self.shelf.put([packet], cause, lambda outcome, now: then(outcome[0], now), now)
+
+        refusal = self.insertion.permission.to_keep(packet.name)
+        effects = checked(refusal, now) if refusal else self.asking.check(packet, checked, now)
+        return self._settle(effects, now)
+
     # -- the machine's verbs
 
     def start(self, now: int) -> list[Effect]:
@@ -150,6 +178,7 @@ class Repo:
         if not self._started:
             self._started = True
             effects += self.shelf.start(now)
+            effects += self._recall(now)
             latest = [(stream, row.highest) for stream, row in self.shelf.holdings if not self.peers.is_repo(stream)]
             effects += self._of_partial(self.partial.member.publish(latest, now), now)
             for part in (self.comparison, self.anti_entropy, self.pruning):
@@ -216,6 +245,7 @@ class Repo:
     def _timed(self) -> tuple[Timed, ...]:
         return (
             self.insertion,
+            self.recording,
             self.retrieval,
             self.replication,
             self.comparison,
@@ -238,6 +268,7 @@ class Repo:
             elif isinstance(effect, Dropped):
                 inside.extend(self.events.dropped(effect, now))
             elif isinstance(effect, Learned):
+                self.recording.meet(now)
                 inside.extend(self.replication.learned(effect, now))
             elif isinstance(effect, Ready):
                 inside.extend(self.recording.ready(effect.number, now))
@@ -276,6 +307,15 @@ class Repo:
     def _announce(self, stream: Name, high: int, now: int) -> list[Effect]:
         return self._of_full(self.full.member.announce(stream, high, now), now)
 
+    def _certificate(self, name: Name) -> Data | None:
+        """A certificate that was kept, by (a prefix of) its name; those that are asked for hold KEY in it."""
+        found = self.store.find(name)
+        return None if found is None else Data.decode(found)
+
+    def _others(self, now: int) -> tuple[Name, ...]:
+        """Who may have kept a certificate that nobody answers for: some other repos."""
+        return tuple(peer.name for peer in self.peers.order(None, now)[:_ASKED_FOR_HELP])
+
     def _certified(self, certificate: Data, now: int) -> list[Effect]:
         """Keep a certificate that was fetched, if it is believed, for those who cannot reach its holder."""
 
@@ -283,6 +323,10 @@ class Repo:
             return [] if refusal else self.shelf.put([certificate], REPLICATION, lambda _, __: [], now)
 
         return self.asking.check(certificate, checked, now)
+
+    def _keepers(self, now: int) -> list[Name]:
+        """Who may have the certificate of a panel that sleeps: other repos, which keep those they had to fetch."""
+        return [peer.name for peer in self.peers.order(None, now)]
 
     def _insert_at(self, repo: Name, packets: Sequence[Data], then: Copied, now: int) -> list[Effect]:
         """Have another repo keep these."""
@@ -296,15 +340,19 @@ class Repo:
 
         return commander.insert_batch(packets, answered, now)
 
+    def _recall(self, now: int) -> list[Effect]:
+        """Go on with the other repos as far as the disk knows them, and know their numbers better than they may."""
+        effects: list[Effect] = []
+        for stream, row in list(self.shelf.holdings):
+            if self.peers.is_repo(stream) and stream != self.name:
+                self.full.member.recall(stream, row.highest)
+                effects += self.replication.look(stream, row.highest, now)
+        return effects
+
     def _latest_names(self) -> list[Name]:
         return [numbered(stream, row.highest) for stream, row in self.shelf.holdings if row.highest]
 
-    # -- its sync members
-
-    def _make_full(self, settings: RepoSettings, signer: Signer, randomness: Randomness) -> PSyncFull:
-        last = self.store.latest(self.name)
-        ledger = Ledger.of(_FULL, [(Stream(self.name), last)] if last else [], damaged=not last)
-        return PSyncFull(self.place.group.replication, settings.full, signer, randomness, ledger)
+    # -- its other sync member
 
     def _make_partial(self, settings: RepoSettings, signer: Signer, randomness: Randomness) -> PSyncProducer:
         ledger = Ledger.of(_PARTIAL, [])
@@ -317,3 +365,9 @@ class Repo:
             return self.store.get(numbered(stream, number))
         except Damaged:
             return None
+
+
+def _records_of(repo: Name, store: Store) -> Ledger:
+    """Which numbers of records the disk knows to be given; nothing at all is as doubtful as something damaged."""
+    last, certain = highest(store, repo, STREAM_MARK)
+    return Ledger.of(_FULL, [(Stream(repo), last)] if last else [], damaged=not (last and certain))

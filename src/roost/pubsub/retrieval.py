@@ -39,6 +39,7 @@ TRIES: Final = 2
 CYCLES: Final = 3  # how often all repos are asked
 PAUSE: Final = SECOND
 MAX_WANTS: Final = 1024
+MAX_RUN: Final = 1 << 16  # numbers that one want takes on: whoever claims more is heard again when these are here
 _SPARE_QUESTIONS: Final = 1024  # of `Asking`, for all else
 _SAMPLE_BYTES: Final = 64
 
@@ -66,12 +67,17 @@ class Retrieval:
         return MAX_WANTS - len(self._wants)
 
     def want(self, stream: Name, low: int, high: int, whom: Name | None, then: Ended, now: int) -> list[Effect]:
-        """Have a run of a stream fetched, as far as it is not here."""
+        """Have a run of a stream fetched, as far as it is not here; what lies behind MAX_RUN numbers counts as missing.
+
+        Somebody may say that it holds 2^60 readings: nobody shall be asked for all of them.
+        """
         order = [peer.name for peer in self._peers.order(whom, now)]
         if not order or not self.room:
             self.turned_away += 1
             return then(high - low + 1, now)
-        want = Want(self._next_ticket, stream, low, high, order, then)
+        beyond = max(0, high - low + 1 - MAX_RUN)
+        ended = (lambda missing, now: then(missing + beyond, now)) if beyond else then
+        want = Want(self._next_ticket, stream, low, high - beyond, order, ended)
         self._next_ticket += 1
         self._wants[want.ticket] = want
         self._queue(want)

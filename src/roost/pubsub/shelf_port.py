@@ -11,12 +11,12 @@ from typing import Final, Protocol, TypeAlias
 
 from roost.machine import Effect
 from roost.naming import Name
-from roost.repo.shelving import CONFLICT, DELETED
+from roost.repo.shelving import CONFLICT, DELETED, LAST
 from roost.wire import Data
 
 Shelved: TypeAlias = Callable[[list[str], int], list[Effect]]
 
-_FOR_GOOD: Final = frozenset({CONFLICT, DELETED})
+_FOR_GOOD: Final = frozenset({CONFLICT, DELETED, LAST})
 
 
 class Stored(Protocol):

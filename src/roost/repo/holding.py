@@ -180,10 +180,9 @@ class Holding:
                 holding._gone = _decode(value, low, position)
             else:
                 holding.size_bytes = read_nni(value, low, position)
+        bounds = holding._bounds()
         for low, high in holding.gone:
-            bounds = holding._bounds()
-            intervals.remove(bounds, low, high)
-            if bounds != holding._bounds():
+            if intervals.touches(bounds, low, high):
                 raise BadPacket(f"numbers of {low} to {high} are both held and gone")
         return holding
 

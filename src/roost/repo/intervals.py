@@ -11,6 +11,12 @@ def contains(bounds: list[int], number: int) -> bool:
     return at < len(bounds) and (at & 1 == 1 or bounds[at] == number)
 
 
+def touches(bounds: list[int], low: int, high: int) -> bool:
+    """Whether any number from low to high is in one of the intervals."""
+    at = bisect_left(bounds, low)
+    return at & 1 == 1 or (at < len(bounds) and bounds[at] <= high)
+
+
 def add(bounds: list[int], low: int, high: int) -> None:
     """Put in all numbers from low to high; what touches is joined."""
     first = bisect_left(bounds, low - 1)

@@ -37,6 +37,14 @@ def restore(store: Store, holdings: Holdings, mark: bytes) -> list[tuple[bytes, 
     return corrected
 
 
+def highest(store: Store, stream: Name, mark: bytes) -> tuple[int, bool]:
+    """The highest number that the store or the row of a stream knows, and whether both say the same."""
+    value = store.mark(mark + stream.value)
+    row = _row_of(value) if value is not None else None
+    latest, counted = store.latest(stream), row.highest if row is not None else 0
+    return max(latest, counted), latest == counted
+
+
 def missing(store: Store, holding: Holding, stream: Name, low: int, limit: int) -> tuple[list[int], int]:
     """Which numbers from `low` on are held and cannot be read, among `limit`; and where to go on, 0 at the end."""
     looked = 0

@@ -5,6 +5,7 @@
 - A name that was deleted, or that retention has dropped, is refused to who inserts it; from another repo it is none of
   our business, which counts as done.
 - What is damaged on the disk, or lost from it, is written again, and not told again.
+- The last number that fits a name is neither kept nor dropped: "the one behind the highest" is to be a number, always.
 
 With the packets go the rows of their streams (`roost.repo.holding`), as marks b"s" and the stream; for deleted names
 that are no numbers of a stream marks b"g" and the name. When to write, and what waits, is `roost.repo.shelf`'s.
@@ -22,7 +23,7 @@ from roost.naming import Name
 from roost.naming.number import read_nni
 from roost.repo.cause import REPLICATION
 from roost.repo.holdings import Holdings
-from roost.repo.numbering import numbered
+from roost.repo.numbering import MAX_NUMBER, numbered
 from roost.repo.store import Batch, Damaged, Entry, Store
 from roost.wire import Data
 from roost.wire.reading import EVENT_TIME, READING
@@ -32,6 +33,7 @@ STREAM_MARK: Final = b"s"
 GONE_MARK: Final = b"g"
 DELETED: Final = "it was deleted here, or dropped when it was too old"
 CONFLICT: Final = "another packet of this name is kept here, and packets do not change"
+LAST: Final = "it has the last number there can be, and none could follow it"
 _NO_ROOM: Final = "there is no room to remember that it was deleted"
 
 Then: TypeAlias = Callable[[list[str], int], list[Effect]]
@@ -189,6 +191,8 @@ class Shelving:
 
     def _number(self, stream: bytes, number: int, size_bytes: int) -> str:
         """Note in the row of a stream that a number is held, or say why that cannot be."""
+        if number >= MAX_NUMBER:
+            return LAST
         row = self._draft.peek(stream)
         if not row.has_room(number):
             return f"its stream has {len(row.held)} gaps, which is the limit"
@@ -202,6 +206,8 @@ class Shelving:
         stream, number = numbered(name)
         if name.value in self._deletes or self._is_gone(name, stream, number):
             return ""
+        if number >= MAX_NUMBER:
+            return LAST
         if number:
             row = self._draft.row(stream)
             if row is None or not row.drop(number, number, self._size_of(name) if row.is_held(number) else 0):

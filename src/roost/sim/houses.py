@@ -87,7 +87,7 @@ class House(Generic[Inside]):
         effects += self.node.attach(self.resident, now)
         face = next(iter(self.node.applications))
         for prefix in self.part.routes:
-            effects += self.node.add_route(prefix, face, 0, now)
+            effects += self.node.add_route(prefix, face, 0, now, inherited=False)
         return self.out(effects, now)
 
     def free_face_id(self) -> int:

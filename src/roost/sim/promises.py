@@ -31,6 +31,7 @@ from roost.pubsub.panel import Acknowledged, Published, Refused
 from roost.pubsub.policy import LATEST, SAMPLE, Policy
 from roost.pubsub.wishes import Wishes
 from roost.repo.numbering import numbered as number_in
+from roost.repo.shelving import DELETED
 from roost.repo.store import Damaged
 from roost.repo.store_log import LoggedStore
 from roost.sim.deployment import GROUP
@@ -126,7 +127,7 @@ class Promises:
             self.acknowledged.setdefault(what.stream, set()).update(range(what.low, what.high + 1))
         elif isinstance(what, Published):
             self._since.setdefault(what.stream, {}).setdefault(what.number, event.time)
-        elif isinstance(what, Refused):
+        elif isinstance(what, Refused) and not (self._prunes and what.reason == DELETED):
             raise Violation(f"a repo refused {what.stream} {what.number}: {what.reason}", event.time)
         elif isinstance(what, Subscribed):
             self._subscribed.setdefault(event.station, event.time)

@@ -65,6 +65,14 @@ class PSyncFull(PSyncMember[FullPreset]):
         self._quiet = False  # the network would give the same reply again; ends with `_resend_at`
         self._look_again_at: int | None = None
 
+    def recall(self, stream: Name, number: int) -> None:
+        """Take in, before the start, what our disk still has of somebody else's stream.
+
+        Nothing is told of it here. But whoever lost their own numbers hears them from us, although we started anew.
+        """
+        if stream not in self._own and number > self.dataset.get(stream):
+            self.dataset.set(stream, number)
+
     # -- the machine's verbs
 
     def start(self, now: int) -> list[Effect]:

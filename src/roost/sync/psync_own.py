@@ -5,7 +5,8 @@ PSync, so a number that was given must never be given again:
 
 - Streams that the ledger knows are ours from the start, and go on behind what it says.
 - Whenever a reply shows a higher number of a stream of ours than we have, we adopt it: it goes to the disk, and `Ready`
-  says from where the stream goes on.
+  says from where the stream goes on. Numbers beyond half of all there are nobody has counted to: they are passed over,
+  because whoever made us adopt the last one would leave us none to give.
 - If the ledger is damaged, streams it is not certain of are left out of the dataset, so that whoever knows them tells.
   Nothing of them may be announced until things are settled: `SETTLING_LIFETIMES` after the first reply and after each
   number adopted, because the first to reply need not know most; or `RECOVERY_LIFETIMES` without any reply. Then the
@@ -26,6 +27,7 @@ from roost.sync.port import Announced, Ready, Stream
 
 RECOVERY_LIFETIMES: Final = 5
 SETTLING_LIFETIMES: Final = 2
+MAX_ADOPTED: Final = MAX_NUMBER // 2
 
 
 class OwnStreams:
@@ -33,6 +35,7 @@ class OwnStreams:
 
     def __init__(self, ledger: Ledger, dataset: Dataset, lifetime_ms: int) -> None:
         self.settled = not ledger.damaged
+        self.refused = 0  # numbers that others said we had, and nobody can have
         self._ledger: Final = ledger
         self._dataset: Final = dataset
         self._lifetime: Final = lifetime_ms * MS
@@ -88,6 +91,9 @@ class OwnStreams:
 
     def adopt(self, stream: Name, number: int, now: int) -> list[Effect]:
         """Take in what a reply says of a stream of ours; nothing follows if it says no more than we know."""
+        if number > MAX_ADOPTED:
+            self.refused += 1
+            return []
         known = max(0, self._dataset.get(stream))
         on_disk = self._ledger.get(stream)
         if number <= known or not self._dataset.set(stream, max(number, on_disk[1] if on_disk else 0)):

@@ -1,0 +1,171 @@
+"""`roost repo NAME`: run a repo, which keeps, replicates and serves the streams of its groups, until told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from roost.cli.node import calm_collector, listen_arguments, listen_of, start_log
+
+if TYPE_CHECKING:
+    from roost.host.keystore import KeyStore
+    from roost.host.repo import Duty
+    from roost.naming.building import Repo
+    from roost.repo.retention import Rule
+
+SUMMARY = "Run a repo: keep, replicate and serve the streams of its groups."
+
+_BULK: Final = "127.0.0.1:7376"
+_BOUND: Final = re.compile(r"(\d+)(s|m|h|d|w|kB|MB|GB)?")
+_AGES_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_BYTES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say which repo, of which groups, where it keeps them and for how long."""
+    parser.add_argument(
+        "name", metavar="NAME", help="which repo: Repo1, or its whole name /BigCompany/Building1/Electricity/Repo/Repo1"
+    )
+    parser.add_argument(
+        "--group",
+        metavar="NAME",
+        action="append",
+        help="a group to keep; repeatable (default: all for which there is a key of this repo here)",
+    )
+    parser.add_argument("--store", metavar="DIR", type=Path, help="where they are kept (default: store in ROOST_HOME)")
+    parser.add_argument(
+        "--uplink", metavar="URI", action="append", default=[], help="another repo of these groups; repeatable"
+    )
+    parser.add_argument(
+        "--retention",
+        metavar="RULE",
+        action="append",
+        default=[],
+        help='"PATTERN BOUND… [replaced-by FILTER]", a bound being an age (30d), a count (1000) or a size (10MB); '
+        "the first rule that matches a stream counts, and what none matches is kept for ever",
+    )
+    parser.add_argument(
+        "--bulk",
+        metavar="HOST:PORT",
+        nargs="?",
+        const=_BULK,
+        help=f"take packets over TCP as well (default: {_BULK}); each is verified",
+    )
+    listen_arguments(parser)
+    parser.add_argument("--verbose", action="store_true", help="say when faces come and go, and what is repaired")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until a signal comes."""
+    import asyncio
+
+    from roost.host.keystore import KeyStore
+    from roost.host.paths import home
+
+    start_log(verbose=options.verbose)
+    keys = KeyStore(home())
+    keys.check()
+    asyncio.run(_serve(options, keys, _duties(options, keys)))
+    return 0
+
+
+def _duties(options: argparse.Namespace, keys: KeyStore) -> list[Duty]:
+    import time
+
+    from roost.host.joining import group_file
+    from roost.host.repo import duty_of
+    from roost.pubsub.repo import RepoSettings
+
+    settings = RepoSettings(retention=tuple(rule_of(text) for text in options.retention))
+    folder = options.store or keys.home / "store"
+    now = time.time_ns()
+    return [
+        duty_of(keys, place, group_file(folder, place.name, "rocks"), settings, now) for place in _places(options, keys)
+    ]
+
+
+def _places(options: argparse.Namespace, keys: KeyStore) -> list[Repo]:
+    """Who this repo is: in the groups that were named, or wherever it has a key."""
+    from roost.errors import BadConfig, NoKey
+    from roost.naming import Name
+    from roost.naming.building import REPO, Group
+
+    if options.name.startswith("/"):
+        name = Name.parse(options.name)
+        if len(name) <= 2 or str(name.at(-2)) != REPO:
+            raise BadConfig(f"{name} is no repo's name: one is <group>/{REPO}/<id>")
+        if options.group:
+            raise BadConfig("a repo's whole name says its group: leave out --group, or give the last part of the name")
+        return [Group.at(name.prefix(-2)).repo(str(name.at(-1)))]
+    if options.group:
+        return [Group.at(Name.parse(group)).repo(options.name) for group in options.group]
+    ours = Name.of(REPO, options.name)
+    held = dict.fromkeys(identity.name for identity in keys.keychain().identities)
+    found = [Group.at(name.prefix(-2)).repo(options.name) for name in held if name.suffix(len(name) - 2) == ours]
+    if not found:
+        raise NoKey(
+            f"there is no key of a repo {options.name} in {keys.home}; make one with: "
+            f"roost keys make <group>/{REPO}/{options.name}, or for a new home: roost init --repo {options.name}"
+        )
+    return found
+
+
+def rule_of(text: str) -> Rule:
+    """Read a rule of retention; raises `BadConfig` with what to write."""
+    from roost.errors import BadConfig
+    from roost.naming.topic import TopicFilter
+    from roost.repo.retention import Rule
+
+    pattern, *words = text.split()
+    replaced_by = None
+    if len(words) >= 2 and words[-2] == "replaced-by":
+        replaced_by = TopicFilter(words[-1])
+        words = words[:-2]
+    bounds = {"age": 0, "count": 0, "bytes": 0}
+    for word in words:
+        found = _BOUND.fullmatch(word)
+        if found is None:
+            raise BadConfig(f"--retention {text!r}: {word!r} is no bound; write an age (30d), a count or a size (10MB)")
+        number, unit = int(found[1]), found[2] or ""
+        if unit in _AGES_MS:
+            bounds["age"] = number * _AGES_MS[unit]
+        else:
+            bounds["bytes" if unit else "count"] = number * _BYTES.get(unit, 1)
+    return Rule(TopicFilter(pattern), bounds["age"], bounds["count"], bounds["bytes"], replaced_by)
+
+
+async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]) -> None:
+    import asyncio
+    import signal
+    import time
+
+    from roost import __version__
+    from roost.host.address import parse_listen
+    from roost.host.bulk import PORT
+    from roost.host.repo import running_repo
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    bulk = None if options.bulk is None else parse_listen(options.bulk, PORT)
+    async with running_repo(
+        duties,
+        listen_of(options),
+        keys.verifier(time.time_ns()),
+        uplinks=options.uplink,
+        bulk=bulk,
+        version=f"roost {__version__}",
+    ) as repo:
+        for uri in repo.listening.uris:
+            print(f"listening on {uri}", flush=True)
+        if repo.bulk_port:
+            print(f"bulk insert on port {repo.bulk_port}", flush=True)
+        for duty, machine in zip(duties, repo.repos, strict=True):
+            print(f"keeps {duty.place.group.name} in {duty.folder}: {len(machine.shelf.holdings)} streams", flush=True)
+        calm_collector()
+        print("ready; stop with Ctrl-C", flush=True)
+        await stopped.wait()
+    print("stopped; all that was confirmed is on the disk", flush=True)

@@ -1,0 +1,127 @@
+"""`roost sub GROUP [FILTER…]`: subscribe to a group's streams and show each reading, verified."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roost.pubsub.arrival import Arrival
+
+SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say to what, from when and how."""
+    parser.add_argument("group", metavar="GROUP", help="the group's name: /BigCompany/Building1/Electricity")
+    parser.add_argument(
+        "filters",
+        metavar="FILTER",
+        nargs="*",
+        help='what to show, relative to the group: Panel1/Heater/Voltage, "+/Heater/#" (default: all)',
+    )
+    parser.add_argument("--policy", default="sequential", help="sequential (the default), latest or sample(n)")
+    parser.add_argument(
+        "--since", metavar="WHEN", help="begin in the past: 24h, 2026-05-01T08:00:00+02:00, or a number"
+    )
+    parser.add_argument("--count", metavar="N", type=int, help="leave after so many readings")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument("--name", help="remember under this name what was shown, and go on behind it next time")
+    parser.add_argument(
+        "--folder", metavar="DIR", type=Path, help="where that is kept (default: subscriptions in ROOST_HOME)"
+    )
+    parser.add_argument("--accept-any", action="store_true", help="do not verify who has signed")
+    parser.add_argument(
+        "--at",
+        "--uri",
+        dest="uris",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="a repo, or a forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node); repeatable, "
+        "the first one that answers is used",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show readings until there were enough, or a signal comes."""
+    import asyncio
+
+    from roost.errors import BadConfig, Untrusted
+    from roost.host.home_trust import is_initialised
+    from roost.host.paths import home
+
+    if options.count is not None and options.count < 1:
+        raise BadConfig("--count is at least 1")
+    if not options.accept_any and not is_initialised():
+        raise Untrusted(
+            f"no reading could be believed: no trust is configured in {home()}; run `roost init --join ANCHOR --schema "
+            "FILE` with what the other machine trusts, or add --accept-any if you do not care who has signed"
+        )
+    asyncio.run(_show(options))
+    return 0
+
+
+async def _show(options: argparse.Namespace) -> None:
+    import asyncio
+    import signal
+
+    from roost.cli import note
+    from roost.host import ACCEPT_ANY, connect
+    from roost.host.locate import await_node
+
+    task = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lambda: task and task.cancel())
+    since = int(options.since) if options.since is not None and options.since.isdigit() else options.since
+    try:
+        uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
+        async with connect(uris, verifier=ACCEPT_ANY if options.accept_any else None) as face:
+            subscribing = face.group(options.group).subscribe(
+                *options.filters, policy=options.policy, since=since, name=options.name, folder=options.folder
+            )
+            async with subscribing as subscription:
+                await subscription.subscribed()
+                note(f"subscribed to {options.group}; stop with Ctrl-C")
+                shown = 0
+                async for reading in subscription:
+                    print(_json(reading) if options.json else _line(reading), flush=True)
+                    shown += 1
+                    if shown == options.count:
+                        break
+    except asyncio.CancelledError:  # by a signal
+        return
+
+
+def _line(reading: Arrival) -> str:
+    unit = f" {reading.unit}" if reading.unit else ""
+    quality = f" ({reading.quality.name.lower()})" if reading.quality else ""
+    return f"{reading.stream} {reading.number} {_value(reading)}{unit}{quality}"
+
+
+def _json(reading: Arrival) -> str:
+    import json
+
+    return json.dumps(
+        {
+            "stream": str(reading.stream),
+            "number": reading.number,
+            "time_ns": reading.event_time,
+            "value": _value(reading),
+            "unit": reading.unit,
+            "quality": reading.quality.name.lower(),
+            "signer": str(reading.signer),
+            "lateness_ms": reading.lateness_ns // 1_000_000,
+        },
+        ensure_ascii=False,
+    )
+
+
+def _value(reading: Arrival) -> object:
+    """The value; bytes, and payloads that are no SenML, in hex."""
+    if reading.values:
+        value = reading.value
+        return value.hex() if isinstance(value, bytes) else value
+    return "" if reading.reading is None else reading.reading.payload.hex()

@@ -1,0 +1,125 @@
+"""Groups of streams without `await`, for notebooks: `group = face.group(…)` on a face of `roost.connect_sync`.
+
+    with group.panel("Panel1") as panel:
+        panel.publish("Heater/Voltage", 229.5, unit="V")
+    with group.subscribe("+/Heater/#", since="24h") as readings:
+        for reading in readings: ...                       waits for the next one; `take(timeout_s=1)` does not for long
+
+As `roost.host.streams`, waited for on the thread of `roost.host.background`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import Any, Final, Self
+
+from roost.errors import Disconnected
+from roost.host.background import Closing
+from roost.host.blocking_group import Run
+from roost.host.publishing import Readable, RunningPanel
+from roost.host.streams import StreamGroup, Wanted
+from roost.host.subscribing import Subscription
+from roost.naming import Name, NameLike
+from roost.pubsub.arrival import Arrival
+from roost.repo.catalogue import Catalogue
+
+
+class SyncPanel(Closing):
+    """A panel; `close` it, or use it with `with`."""
+
+    def __init__(self, panel: RunningPanel, run: Run) -> None:
+        self._panel: Final = panel
+        self._run: Final = run
+
+    def publish(self, stream: NameLike, value: Readable, **options: Any) -> int:  # noqa: ANN401  `RunningPanel.publish`'s
+        """Publish a value; returns its number once it is on this panel's disk."""
+        return self._run(self._panel.publish(stream, value, **options))
+
+    def publish_many(self, readings: Iterable[tuple[NameLike, Readable]]) -> list[int]:
+        """Publish many at once, all or none."""
+        return self._run(self._panel.publish_many(readings))
+
+    def describe(self, stream: NameLike, **options: Any) -> None:  # noqa: ANN401  those of `RunningPanel.describe`
+        """Say what a stream is."""
+        self._run(self._panel.describe(stream, **options))
+
+    def flush(self) -> None:
+        """Wait until no reading waits for a repo."""
+        self._run(self._panel.flush())
+
+    def close(self) -> None:
+        """Publish no more; harmless when the face is closed already."""
+        with contextlib.suppress(Disconnected):
+            self._run(self._panel.close())
+
+
+class SyncSubscription(Closing):
+    """A subscription; iterate over it, and `close` it, or use it with `with`."""
+
+    def __init__(self, subscription: Subscription, run: Run) -> None:
+        self._subscription: Final = subscription
+        self._run: Final = run
+
+    def take(self, timeout_s: float | None = None) -> Arrival | None:
+        """Wait for the next reading; None if there was none for so long, or the face is closed."""
+
+        async def take() -> Arrival | None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    return await anext(self._subscription, None)
+            return None
+
+        return self._run(take())
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Arrival:
+        reading = self.take()
+        if reading is None:
+            raise StopIteration
+        return reading
+
+    def close(self) -> None:
+        """Be done with the reading in hand, and end; harmless when the face is closed already."""
+
+        async def close() -> None:
+            await self._subscription.finish()
+            await self._subscription.close()
+
+        with contextlib.suppress(Disconnected):
+            self._run(close())
+
+
+class SyncStreamGroup:
+    """A group of streams; made by `SyncFace.group`."""
+
+    def __init__(self, group: StreamGroup, run: Run) -> None:
+        self._group: Final = group
+        self._run: Final = run
+
+    def panel(self, name: str, **options: Any) -> SyncPanel:  # noqa: ANN401  those of `StreamGroup.panel`
+        """Publish as a panel."""
+        return SyncPanel(self._run(self._group.panel(name, **options).open()), self._run)
+
+    def subscribe(self, *wishes: Wanted, **options: Any) -> SyncSubscription:  # noqa: ANN401  `StreamGroup.subscribe`'s
+        """Subscribe."""
+        return SyncSubscription(self._run(self._group.subscribe(*wishes, **options).open()), self._run)
+
+    def latest(self, stream: NameLike) -> Arrival | None:
+        """The newest reading of a stream."""
+        return self._run(self._group.latest(stream))
+
+    def read(self, stream: NameLike, low: int = 1, high: int | None = None) -> list[Arrival]:
+        """The readings low to high of a stream, or to the newest."""
+        return self._run(self._group.read(stream, low, high))
+
+    def streams(self) -> dict[Name, int]:
+        """All streams of the group, each with its highest number."""
+        return self._run(self._group.streams())
+
+    def catalogue(self) -> Catalogue:
+        """What the panels of the group say about their streams."""
+        return self._run(self._group.catalogue())
