@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rocksdict
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey, EllipticCurvePublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from bench.repo._child import END, Boss
@@ -37,6 +37,8 @@ async def bare(boss: Boss, hall: Hall, panel: str, count: int) -> None:
     key = hall.identities[GROUP.panel(panel).name].key
     made = packets(hall, panel, count)
     private, public = key.raw, key.public.raw
+    assert isinstance(private, EllipticCurvePrivateKey)
+    assert isinstance(public, EllipticCurvePublicKey)
     sign_with, verify_with = ECDSA(SHA256(), deterministic_signing=True), ECDSA(SHA256())
     portions = [(data.name.value, data.signed_portion, data.wire) for data in made]
     values = [data.signature_value for data in made]

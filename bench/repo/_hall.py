@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.repo._child import END, Boss
@@ -133,6 +134,26 @@ class PanelResidence(Residence[Panel]):
 
     acknowledged = 0
 
+    async def publish(self, count: int, pace: int) -> float:
+        """Publish so many readings, so many a second, and wait until all are confirmed: the seconds it took.
+
+        Without a pace they go as fast as they are confirmed.
+        """
+        last = self.acknowledged + count
+        began = time.perf_counter()
+        size = max(1, pace // 100) if pace else CHUNK
+        for at in range(0, count, size):
+            if pace:
+                await asyncio.sleep(max(0.0, began + at / pace - time.perf_counter()))
+            chunk = readings(self.name.at(-1).value.decode(), min(size, count - at), time.time_ns())
+            self.act(partial(self.part.publish_many, chunk))
+            await self._confirmed(last - count + at - AHEAD)
+        await self._confirmed(last)
+        return time.perf_counter() - began
+
+    async def _confirmed(self, number: int) -> None:
+        await self.until(lambda: self.acknowledged >= number)
+
     @property
     def name(self) -> Name:
         return self.part.name
@@ -154,7 +175,7 @@ async def running_panel(hall: Hall, name: str, repo: str) -> AsyncIterator[Panel
         return make_panel(place, verifier, lambda _, __: signer, signer, random.Random(), found=found)
 
     async with connect(hall.socket(repo), verifier=verifier, signer=signer) as face:
-        panel = PanelResidence(face._way(), make, hall.folder / f"{name}.outbox")  # noqa: SLF001  as `Face.join` does
+        panel = PanelResidence(face._way(), make, hall.folder / f"{name}.outbox")  # as `Face.join` does
         await panel.open()
         await panel.until(lambda: panel.part.outbox.settled)
         yield panel
@@ -168,10 +189,7 @@ def readings(name: str, count: int, now: int) -> list[tuple[Name, Reading]]:
 
 
 async def panel(boss: Boss, hall: Hall, name: str, repo: str) -> None:
-    """Run a panel as a child: for (count, per second) it says how many readings a second were confirmed.
-
-    Without a pace it publishes as fast as readings are confirmed.
-    """
+    """Run a panel as a child: for (count, per second) it publishes, and says how many a second were confirmed."""
     async with running_panel(hall, name, repo) as residence:
         boss.say("ready")
         while (word := await boss.hear()) != END:
@@ -179,14 +197,4 @@ async def panel(boss: Boss, hall: Hall, name: str, repo: str) -> None:
                 boss.say(time.process_time())
                 continue
             count, pace = word
-            first = residence.acknowledged
-            began = time.perf_counter()
-            size = CHUNK if not pace else max(1, pace // 100)
-            for at in range(0, count, size):
-                if pace:
-                    await asyncio.sleep(max(0.0, began + at / pace - time.perf_counter()))
-                chunk = readings(name, min(size, count - at), time.time_ns())
-                residence.act(lambda now, chunk=chunk: residence.part.publish_many(chunk, now))
-                await residence.until(lambda at=at: at - (residence.acknowledged - first) < AHEAD)
-            await residence.until(lambda: residence.acknowledged - first >= count)
-            boss.say(count / (time.perf_counter() - began))
+            boss.say(count / await residence.publish(count, pace))

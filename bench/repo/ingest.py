@@ -1,9 +1,9 @@
 """Signed readings from one panel into one repo, each on the panel's disk and then on the repo's, and confirmed.
 
-Two processes and a Unix socket: the panel signs, saves, sends batches, verifies receipts; the repo verifies commands and
-readings, writes them and its record of them to RocksDB, forces each batch to the disk and signs the receipt. Beside it
-the limit: bare sign, verify and RocksDB write of the same readings, in turn in one process, with batches of the size that
-the repo's had. Rounds alternate.
+Two processes and a Unix socket: the panel signs, saves, sends batches, verifies receipts; the repo verifies commands
+and readings, writes them and its record of them to RocksDB, forces each batch to the disk and signs the receipt. Beside
+it the limit: bare sign, verify and RocksDB write of the same readings, in turn in one process, with batches of the size
+that the repo's had. Rounds alternate.
 """
 
 from __future__ import annotations

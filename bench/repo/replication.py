@@ -1,11 +1,12 @@
 """From one repo to the others: how far they are behind, and how fast one that has nothing catches up.
 
-Three repos, each a process with RocksDB, linked pairwise by Unix sockets; a panel sends one of them 1,000 signed readings
-a second. The lag of a reading is from when it is on the disk of the first, which is when it is confirmed, until it is on
-the disks of both others, by the clock that all processes share.
+Three repos, each a process with RocksDB, linked pairwise by Unix sockets; a panel sends one of them 1,000 signed
+readings a second. The lag of a reading is from when it is on the disk of the first, which is when it is confirmed,
+until it is on the disks of both others, by the clock that all processes share.
 
-Then another first repo takes in readings alone, and an empty one joins it. The rate is from its first reading on the disk
-to its last. Beside it the limit: bare verify and RocksDB write of as many readings, with batches of the size it had.
+Then another first repo takes in readings alone, and an empty one joins it. The rate is from its first reading on the
+disk to its last. Beside it the limit: bare verify and RocksDB write of as many readings, with batches of the size it
+had.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A repo with many streams: how long until a consumer has what was inserted, how much memory, how long a start takes.
 
 Processes of their own with real sockets: a repo whose store has 1,000 or 100,000 streams with one reading each, a panel
-that publishes one reading every 50 ms, a consumer subscribed to that panel's 15 streams. The latency of a reading is
-from when it is on the repo's disk until the consumer has it, verified. Both sizes are measured in turns, and `growth` is
-the one's median over the other's.
+that publishes one reading every 50 ms, a consumer subscribed to that panel's streams. The latency of a reading is from
+when it is on the repo's disk until the consumer has it, verified. Both sizes are measured in turns; `growth` is one
+median over the other.
 
 Memory is what the process of a repo has more with 100,000 streams than with 1,000, by the number of streams, a while
 after its start; RocksDB's share is in it. The start is from opening the store to being ready to answer.
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from bench.figure import Figure, progress
@@ -114,6 +115,13 @@ class ConsumerResidence(Residence[Consumer]):
     def name(self) -> Name:
         return GROUP.name
 
+    async def delivery_of(self, count: int) -> dict[bytes, int]:
+        """Wait until so many readings have come: when each did."""
+        await self.until(lambda: len(self.delivered) >= count)
+        delivered, self.delivered = self.delivered, {}
+        self.act(partial(self.part.take, len(delivered)))
+        return delivered
+
     def note(self, effect: Effect) -> bool:
         if isinstance(effect, Deliver):
             self.delivered[effect.arrival.data.name.value] = time.time_ns()
@@ -129,13 +137,10 @@ async def consumer(boss: Boss, hall: Hall) -> None:
         return Consumer(GROUP, [TopicFilter("pi1/#")], verifier, random.Random(), saved=found, file="place")
 
     async with connect(hall.socket("repo1"), verifier=verifier) as face:
-        residence = ConsumerResidence(face._way(), make, None)  # noqa: SLF001  as `Face.join` does
+        residence = ConsumerResidence(face._way(), make, None)  # as `Face.join` does
         await residence.open()
         await residence.until(lambda: residence.subscribed)
         boss.say("ready")
         while (word := await boss.hear()) != END:
-            await residence.until(lambda word=word: len(residence.delivered) >= word)
-            delivered, residence.delivered = residence.delivered, {}
-            boss.say(delivered)
-            residence.act(lambda now, count=len(delivered): residence.part.take(count, now))
+            boss.say(await residence.delivery_of(word))
         await residence.close()

@@ -1,9 +1,9 @@
 """Bytes on all wires for one reading delivered: to 1, 10 and 100 consumers behind one access node.
 
-Simulation: a panel, a repo, an access node with nobody inside, and the consumers at it, all wires alike; a reading of 40
-bytes each second, all consumers subscribed to it. The access node asks once for what many ask of it, and answers from
-its cache: `wire_bytes` is what all wires carried, by the number of deliveries, `trunk_bytes` what the wire between repo
-and access node carried, by the number of readings. What is sent while nothing happens is in both.
+Simulation: a panel, a repo, an access node with nobody inside, and the consumers at it, all wires alike; a reading of
+40 bytes each second, all consumers subscribed to it. The access node asks once for what many ask of it, and answers
+from its cache: `wire_bytes` is what all wires carried, by the number of deliveries, `trunk_bytes` what the wire between
+repo and access node carried, by the number of readings. What is sent while nothing happens is in both.
 """
 
 from __future__ import annotations

@@ -5,8 +5,10 @@ A command that is meant to fail says so in a comment: `# status 1`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -61,18 +63,26 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, environment: dict
 
 @pytest.mark.parametrize("page", COMMANDS, ids=[page.stem for page in COMMANDS])
 def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        expected = int(command.partition("# status ")[2] or 0)
-        assert done.returncode == expected, f"{command}\n{done.stdout}{done.stderr}"
+    started: list[int] = []
+    try:
+        for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
+            with subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                env=environment,
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            ) as process:
+                started.append(process.pid)
+                said, _ = process.communicate(timeout=60)
+            expected = int(command.partition("# status ")[2] or 0)
+            assert process.returncode == expected, f"{command}\n{said}"
+    finally:
+        for group in started:  # of a command, and of what it left running
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])

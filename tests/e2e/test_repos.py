@@ -178,3 +178,30 @@ def flip(store: Path) -> int:
         content[len(content) // 4] ^= 0xFF
         table.write_bytes(content)
     return len(tables)
+
+
+def test_while_the_disk_of_the_repo_is_full_the_panel_keeps_its_readings_and_goes_on_when_there_is_room(
+    hall: Hall, tmp_path: Path
+) -> None:
+    count = 2000
+    repo = RepoProcess(hall, "repo1")
+    readings = [(STREAM, number) for number in range(1, count + 1)]
+
+    async def test() -> None:
+        repo.start(limit_bytes=100_000)  # no file of it gets larger
+        async with at(hall, "pi1", repo) as face, group_of(face).panel("pi1", folder=tmp_path) as panel:
+            await panel.publish_many(readings)
+            while not panel.part.dispatch.failed:  # noqa: ASYNC110  a counter has no event
+                await asyncio.sleep(0.02)
+            assert 0 < panel.part.acknowledged < count
+            assert panel.waiting == count - panel.part.acknowledged
+            repo.stop()
+            repo.start()
+            await panel.flush()
+            assert panel.refused() == []
+        assert await held(hall, repo, count) == list(range(1, count + 1))
+
+    try:
+        run(test)
+    finally:
+        repo.close()

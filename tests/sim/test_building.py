@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
+
 from roost.machine import MS, SECOND, Note
 from roost.naming import Name
 from roost.naming.building import numbered
@@ -13,7 +15,7 @@ from roost.pubsub.commanding import LIFETIME_MS
 from roost.pubsub.panel import Acknowledged, PanelSettings, Published
 from roost.pubsub.repo import RepoSettings
 from roost.repo.store_log import LoggedStore
-from roost.sim import FLIP_BITS, KEEP, LOSE_ALL, World
+from roost.sim import FLIP_BITS, KEEP, LOSE_ALL, LOSE_UNSYNCED, World
 from roost.sim.building import Building, Plan, Wanting
 from roost.sim.deployment import GROUP, REPOS, streams
 from roost.sim.houses import LOG
@@ -62,7 +64,7 @@ def test_the_repo_in_use_is_killed_in_mid_stream_and_nothing_is_lost_twice_or_la
 
 def test_after_three_hours_apart_a_repo_gets_what_it_lacks_and_nothing_that_is_there() -> None:
     slow = RepoSettings(carry_bytes=0, full=replace(ROOST_FULL, sync_lifetime_ms=60_000))
-    building = Building(World(1), Plan(panels=ONE, repo=slow, reading_ms=60_000))
+    building = Building(World(1), Plan(panels=ONE, repo=slow, reading_ms=120_000))
     world = building.world
     building.publish(until=world.now + 3 * HOUR)
     world.run(for_=600 * SECOND)
@@ -71,7 +73,7 @@ def test_after_three_hours_apart_a_repo_gets_what_it_lacks_and_nothing_that_is_t
     repos = {name: world.machine(name).part for name in REPOS}
     lacking = {name: len(building.published) - _held(building, name) for name in REPOS}
     fetched = {name: part.retrieval.fetched for name, part in repos.items()}
-    assert lacking == {"repo1": 0, "repo2": 0, "repo3": 3 * 171}
+    assert lacking == {"repo1": 0, "repo2": 0, "repo3": 3 * 86}
     world.heal()
     building.calm(180 * SECOND)
     assert {name: part.retrieval.fetched - fetched[name] for name, part in repos.items()} == lacking
@@ -113,6 +115,32 @@ def test_a_repo_replaced_by_an_empty_one_gets_everything_and_gives_no_record_num
     assert max(after) > max(before)
     assert {number: after[number] for number in before} == before
     assert record_of(building, "repo1", "repo1") == after
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_is_acknowledged_is_on_the_disk_when_the_power_fails_that_very_moment(seed: int) -> None:
+    building = Building(World(seed), Plan(repos=("repo1",), panels={"pi1": ("repo1",)}, sync_ms=200))
+    world = building.world
+    world.run(for_=8 * SECOND)
+    building.publish(until=world.now + 1500 * MS)
+    while not any(isinstance(each.what, Acknowledged) for each in world.history):
+        world.run(for_=MS)
+    world.crash("repo1", LOSE_UNSYNCED)
+    assert building.promises.lost() == set()
+
+
+def test_what_is_acknowledged_with_two_copies_survives_the_disk_that_had_it_first() -> None:
+    building = Building(World(1), Plan(panels={"pi1": ("repo1",)}, repo=BY_NAME, panel=PanelSettings(copies=2)))
+    world = building.world
+    world.run(for_=8 * SECOND)
+    building.publish(until=world.now + 1500 * MS)
+    while not any(isinstance(each.what, Acknowledged) for each in world.history):
+        world.run(for_=MS)
+    world.crash("repo1", LOSE_ALL)
+    assert len(building.promises.on_disks(["repo2"]) | building.promises.on_disks(["repo3"])) >= 3
+    world.restart("repo1")
+    building.calm(CALM)
+    assert building.promises.acknowledged
 
 
 def test_who_knows_the_numbers_of_an_emptied_repo_tells_them_although_it_started_anew_itself() -> None:

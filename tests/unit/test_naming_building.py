@@ -141,3 +141,17 @@ def test_names_that_are_no_readings(uri: str, reason: str) -> None:
 def test_a_model_that_would_be_ambiguous_is_refused(make: Callable[[], object], reason: str) -> None:
     with pytest.raises(BadName, match=reason):
         make()
+
+
+def test_a_group_is_known_by_its_name_alone() -> None:
+    group = COMPANY.group("Building1", "Electricity")
+    alone = Group.at(group.name)
+    for place, same in (
+        (alone, group),
+        (alone.panel("Panel1"), group.panel("Panel1")),
+        (alone.repo("R"), group.repo("R")),
+    ):
+        assert place.name == same.name
+    assert alone.service == group.service
+    with pytest.raises(BadName, match="at least one component"):
+        Group.at(Name())

@@ -168,6 +168,17 @@ def test_a_panel_that_is_back_on_the_network_does_not_wait_longer() -> None:
     assert len(house.repo.waiting) == 1
 
 
+def test_a_reading_that_is_refused_for_good_is_set_aside_at_once() -> None:
+    house = started()
+    house.publish("1", "2", "3")
+    house.save()
+    ((_, then),) = house.repo.waiting
+    house.repo.waiting.clear()
+    house.do(then(Receipt(206, 2, ((1, "conflict"),)), "", house.now))
+    assert house.refused() == [(VOLTAGE, 2)]
+    assert house.acknowledged() == [(VOLTAGE, 1, 1), (VOLTAGE, 3, 3)]
+
+
 def test_a_reading_that_is_refused_again_and_again_is_told_and_set_aside_and_the_others_are_acknowledged() -> None:
     house = started()
     house.publish("1", "2", "3")
@@ -179,7 +190,8 @@ def test_a_reading_that_is_refused_again_and_again_is_told_and_set_aside_and_the
         assert len(packets) == (1 if attempt else 3)
         index = 0 if attempt else 1
         assert house.refused() == []
-        house.do(then(Receipt(206, 2, ((index, "conflict"), (9, "no such index"))), "", house.now))
+        refused = ((index, "conflict"), (9, "no such index"))
+        house.do(then(Receipt(206, 2, refused, retry_after_ms=1000), "", house.now))
         if attempt < REFUSALS - 1:
             before = house.now
             while not house.repo.waiting:

@@ -23,10 +23,10 @@ REPO = GROUP / "Repo" / "Repo1"
 class Desk:
     """A shelf, its disk, and the recording under test."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, certain: bool = True) -> None:
         self.store = MemoryStore()
         self.shelf = Shelf("store", self.store, record=self._record)
-        self.recording = Recording(REPO, DigestSigner(), self.shelf, self._announce)
+        self.recording = Recording(REPO, DigestSigner(), self.shelf, self._announce, certain=certain)
         self.announced: list[int] = []
         self.disk_full = False
 
@@ -160,3 +160,19 @@ def test_what_is_too_much_to_remember_is_counted() -> None:
     desk.recording.record([Entry(numbered(STREAM, number), b"x") for number in range(1, room + 2)], INSERT)
     assert desk.recording.turned_away == 1
     assert desk.recording.sizes()["unrecorded"] == (room, room)
+
+
+def test_what_was_recorded_alone_is_recorded_once_more_behind_what_those_know_whom_we_meet() -> None:
+    desk = Desk(certain=False)
+    desk.ready(1)
+    desk.put(1, 2)
+    desk.recording.meet(NOW)
+    desk.ready(10)  # somebody knows nine records of ours
+    desk.put(3)
+    assert desk.recording.deadline() == NOW + recording.LISTENING
+    desk.do(desk.recording.tick(NOW + recording.LISTENING))
+    assert desk.records() == [(INSERT, (), 0), (INSERT, (), 2), (INSERT, (), 1), (INSERT, (Held(STREAM, 1, 3),), 0)]
+    assert desk.shelf.holdings.of(REPO).held == [(1, 2), (10, 11)]
+    assert desk.recording.deadline() is None
+    desk.put(4)
+    assert len(desk.records()) == 5, "we are not alone any more"

@@ -23,7 +23,17 @@ from roost.repo.batch import INSERT_BATCH, Receipt, encode_batch
 from roost.repo.cause import DELETE, INSERT
 from roost.repo.commands import CommandParameter, CommandResponse
 from roost.repo.pyrepo import Notification, ObjectParameter
-from roost.repo.question import ASK, Bundle, decode_question, encode_bundle
+from roost.repo.question import (
+    ASK,
+    Bundle,
+    Latest,
+    Since,
+    Streams,
+    decode_question,
+    encode_bundle,
+    encode_question,
+    encode_streams,
+)
 from roost.repo.record import Held, encode_named, encode_records
 from roost.repo.store import Entry
 from roost.trust import Identity, Rejection
@@ -277,7 +287,7 @@ def _nobody_believes(street: Street, signer: Signer, *, panel_rule: str = "[rule
     publish(street, panel, VOLTAGE1)
     street.run(30, lambda: one.shelf.holdings.is_held(VOLTAGE1, 1))
     assert one.shelf.holdings.is_held(VOLTAGE1, 1), "it does keep them"
-    street.run(60)
+    street.run(15)
     assert not street.told("Panel1", Acknowledged)
     assert len(panel.outbox) == 1, "the panel does not forget"
     assert street.refused("Panel1", panel_rule)
@@ -311,7 +321,7 @@ def test_a_repo_does_not_speak_for_another_one(keys: World) -> None:
     panel = street.panel("Panel1")
     publish(street, panel, VOLTAGE1)
     assert street.run(30, lambda: one.shelf.holdings.is_held(VOLTAGE1, 1))
-    street.run(120)
+    street.run(20)
     assert street.refused("Repo3", f"the key of {REPO2} may not sign {REPO1}/seq=", "[rule #record]")
     assert street.refused("Repo3", f"the key of {REPO2} may not sign {REPO1}/holdings", "#repo_metadata")
     assert not three.shelf.holdings.is_held(VOLTAGE1, 1)
@@ -357,7 +367,7 @@ def test_whatever_a_repo_says_is_refused_if_it_is_not_as_the_repo_said_it(
         assert street.run(30, lambda: street.refused("consumer", "[rule #answer"))
     else:
         publish(street, panel, VOLTAGE1)
-        street.run(60)
+        street.run(10)
         who = {"receipts": "Panel1", "replies of partial sync": "consumer"}.get(said, "Repo2")
         words = ["may not sign"] if not altered else ["does not match"]
         assert street.refused(who, "[rule ", rule, *words), street.refusals(who)
@@ -438,7 +448,7 @@ def test_a_record_that_names_readings_which_do_not_exist_brings_none_and_harms_n
 @pytest.mark.parametrize("carry", [True, False], ids=["carried", "named"])
 def test_a_record_cannot_bring_another_group_s_readings(keys: World, carry: bool) -> None:
     keys.add(f"{BUILDING1}/Gas/Panel1", BUILDING1)
-    street, one, _ = _pair(keys)
+    street, one, two = _pair(keys)
     foreign = reading(GAS, 1, keys[f"{BUILDING1}/Gas/Panel1"])
     good = reading(VOLTAGE1, 1, keys[PANEL1])
     street.plant("Repo1", foreign, good)
@@ -450,7 +460,9 @@ def test_a_record_cannot_bring_another_group_s_readings(keys: World, carry: bool
     assert street.stored("Repo2", VOLTAGE1) == [good.name], "what it may say counts"
     assert street.stored("Repo1", GAS) == [foreign.name]
     assert one.shelf.holdings.is_held(GAS, 1)
-    street.run(1500)  # holdings are compared meanwhile
+    compared = two.comparison.compared
+    street.act("Repo2", two.comparison.compare(one.name, street.now))
+    assert street.run(90, lambda: two.comparison.compared > compared)
     assert street.stored("Repo2", GAS) == []
 
 
@@ -469,6 +481,42 @@ def test_a_record_cannot_have_records_taken_for_done_or_deleted(keys: World) -> 
     assert street.stored("Repo2", others) == []
     assert not two.shelf.holdings.is_gone(others, 1)
     assert two.shelf.holdings.is_held(two.name, 1)
+
+
+def test_whoever_says_that_a_repo_came_to_the_last_number_does_not_leave_it_without_numbers(keys: World) -> None:
+    street, one, two = _pair(keys)
+    one.full.member.dataset.set(two.name, (1 << 64) - 1)
+    street.nearest = "Repo1"
+    publish(street, street.panel("Panel1"), VOLTAGE1)
+    street.run(10)
+    assert two.shelf.holdings.is_held(VOLTAGE1, 1), "they have spoken with each other"
+    street.nearest = "Repo2"
+    publish(street, street.panel("Panel2"), VOLTAGE2)
+    street.run(5)
+    assert two.shelf.holdings.of(two.name).held == [(1, 2)]
+
+
+def test_a_reading_with_the_last_number_there_is_is_refused(keys: World) -> None:
+    street = Street(keys)
+    repo = street.repo("Repo1")
+    last = reading(VOLTAGE1, (1 << 64) - 1, keys[PANEL1])
+    answer = receipt(street.inject("Repo1", batch(keys[PANEL1].signer, last)))
+    assert (answer.code, answer.kept, answer.retry_after_ms) == (206, 0, 0)
+    assert "the last number" in answer.refused[0][1]
+    name = GROUP.service / ASK / encode_question(Since(GROUP.name, NOW + SECOND))
+    (told,) = street.inject("Repo1", encode_interest(name, can_be_prefix=True, must_be_fresh=True))
+    assert told.name.starts_with(name)
+    assert repo.shelf.holdings.highest(VOLTAGE1) == 0
+
+
+def test_a_panel_does_not_believe_that_it_came_to_the_last_number(keys: World) -> None:
+    street = Street(keys)
+    street.repo("Repo1")
+    name = GROUP.service / ASK / encode_question(Latest(Name.parse(PANEL1))) / version(1) / segment(0)
+    lie = encode_data(name, encode_streams(Streams(((VOLTAGE1, (1 << 64) - 1),))), keys[REPO1].signer)
+    street.answer = lambda interest: lie if name.starts_with(interest.name) else None
+    publish(street, street.panel("Panel1"), VOLTAGE1)
+    assert street.told("Panel1", Acknowledged) == [Acknowledged(VOLTAGE1, 1, 1)]
 
 
 def test_a_panel_cannot_slip_a_repo_s_record_in(keys: World) -> None:

@@ -118,6 +118,8 @@ def rule_of(text: str) -> Rule:
     from roost.naming.topic import TopicFilter
     from roost.repo.retention import Rule
 
+    if not text.strip():
+        raise BadConfig('--retention is empty: write "PATTERN BOUND…", such as "+/+/temp 30d"')
     pattern, *words = text.split()
     replaced_by = None
     if len(words) >= 2 and words[-2] == "replaced-by":
@@ -164,7 +166,8 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
         if repo.bulk_port:
             print(f"bulk insert on port {repo.bulk_port}", flush=True)
         for duty, machine in zip(duties, repo.repos, strict=True):
-            print(f"keeps {duty.place.group.name} in {duty.folder}: {len(machine.shelf.holdings)} streams", flush=True)
+            streams = sum(not machine.peers.is_repo(stream) for stream, _ in machine.shelf.holdings)
+            print(f"keeps {duty.place.group.name} in {duty.folder}; streams so far: {streams}", flush=True)
         calm_collector()
         print("ready; stop with Ctrl-C", flush=True)
         await stopped.wait()

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from roost.host.blocking import SyncFace, connect_sync
     from roost.host.blocking_group import SyncFollowed, SyncJoined
+    from roost.host.blocking_streams import SyncPanel, SyncStreamGroup, SyncSubscription
     from roost.host.client import Connection, connect
     from roost.host.face import Face
     from roost.host.joining import Followed, Joined
     from roost.host.listening import Listen, ListeningNode, running
+    from roost.host.publishing import RunningPanel
     from roost.host.sealed import SealedReader, SealedStream
     from roost.host.serving import Serving
+    from roost.host.streams import StreamGroup
+    from roost.host.subscribing import Subscription
     from roost.pubsub.fetch_effects import FetchSettings
     from roost.trust.acceptance import ACCEPT_ANY, Checker
 
@@ -30,12 +34,18 @@ _HOMES = {
     "Joined": "roost.host.joining",
     "Listen": "roost.host.listening",
     "ListeningNode": "roost.host.listening",
+    "RunningPanel": "roost.host.publishing",
     "SealedReader": "roost.host.sealed",
     "SealedStream": "roost.host.sealed",
     "Serving": "roost.host.serving",
+    "StreamGroup": "roost.host.streams",
+    "Subscription": "roost.host.subscribing",
     "SyncFace": "roost.host.blocking",
     "SyncFollowed": "roost.host.blocking_group",
     "SyncJoined": "roost.host.blocking_group",
+    "SyncPanel": "roost.host.blocking_streams",
+    "SyncStreamGroup": "roost.host.blocking_streams",
+    "SyncSubscription": "roost.host.blocking_streams",
     "connect": "roost.host.client",
     "connect_sync": "roost.host.blocking",
     "running": "roost.host.listening",
@@ -51,12 +61,18 @@ __all__ = [
     "Joined",
     "Listen",
     "ListeningNode",
+    "RunningPanel",
     "SealedReader",
     "SealedStream",
     "Serving",
+    "StreamGroup",
+    "Subscription",
     "SyncFace",
     "SyncFollowed",
     "SyncJoined",
+    "SyncPanel",
+    "SyncStreamGroup",
+    "SyncSubscription",
     "connect",
     "connect_sync",
     "running",

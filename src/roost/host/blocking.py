@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Sequence
 from typing import Any, Final, TypeVar
 
 from roost.errors import Disconnected
@@ -19,6 +19,7 @@ from roost.host.client import connect
 from roost.host.face import Face
 from roost.host.home_trust import SignerLike
 from roost.host.serving import Handler, Serving
+from roost.host.streams import StreamGroup
 from roost.naming import NameLike
 from roost.pubsub.fetch_effects import FetchSettings
 from roost.sync import SVS3, Protocol
@@ -109,7 +110,11 @@ class SyncFace(Closing):
 
     def group(self, name: NameLike) -> SyncStreamGroup:
         """A group of streams: publish into it, subscribe to it, read what its repos have."""
-        return SyncStreamGroup(self._face.group(name), self._run)
+
+        async def group() -> StreamGroup:
+            return self._face.group(name)
+
+        return SyncStreamGroup(self._run(group()), self._run)
 
     def close(self) -> None:
         """Close the face; doing so again is harmless."""
@@ -130,7 +135,7 @@ class SyncFace(Closing):
 
 
 def connect_sync(
-    uri: str | None = None, *, verifier: Checker | None = None, signer: SignerLike | None = None
+    uri: str | Sequence[str] | None = None, *, verifier: Checker | None = None, signer: SignerLike | None = None
 ) -> SyncFace:
     """Connect to a forwarder: `with roost.connect_sync() as face`, or `close` it later; arguments as `connect`."""
 

@@ -5,15 +5,13 @@
                                         then(None, why, now)               nothing came, or it is not believed
     asking.check(packet, then)          then("" | refusal, now)            for what came by itself
 
-A certificate is asked for by its name alone first; where its holder sleeps, `keepers` are asked with a forwarding hint.
-
 A continuation returns effects, as everything does. Sync members that share the face (`Membership`) count their tickets
 by themselves; `settle` gives them tickets of ours and takes the answers back to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, TIMED_OUT, Delivered, Failed
@@ -26,13 +24,11 @@ from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest
 
 MAX_ASKED: Final = 8192
-MAX_KEEPERS: Final = 2  # that are asked for one certificate
 _SAMPLE_BYTES: Final = 64
 
 Answer: TypeAlias = Callable[[Delivered | Failed, int], list[Effect]]
 Fetched: TypeAlias = Callable[[Data | None, str, int], list[Effect]]
 Certified: TypeAlias = Callable[[Data, int], list[Effect]]
-Keepers: TypeAlias = Callable[[int], Sequence[Name]]
 
 
 class Asking:
@@ -57,7 +53,6 @@ class Asking:
         self.overflowed = 0
         self._whose: Final = str(whose)
         self._certified: Final = certified
-        self._keepers: Final = keepers
         self._at_hand: Final = at_hand
         self._helpers: Final = helpers
         self._next_ticket = 1
@@ -154,11 +149,19 @@ class Asking:
     # -- certificates
 
     def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
-        keepers = [] if self._keepers is None else self._keepers(now)[:MAX_KEEPERS]
-        turns = [self._certificate_question(name, keeper) for keeper in keepers]
-        if turns:  # its holder first and last: the first Interest may be lost
-            turns = [self._certificate_question(name), *turns]
-        turns.append(self._certificate_question(name, tries=CERTIFICATE_TRIES - bool(turns)))
+        """Look at hand; ask whoever the name leads to; if that sleeps, the helpers in turn, and it once more."""
+        kept = None if self._at_hand is None else self._at_hand(name)
+        if kept is not None:
+            return self.vetting.arrived(name, kept, now)
+        helpers = () if self._helpers is None else self._helpers(now)
+        turns: list[tuple[tuple[Name, ...], int]] = [((), CERTIFICATE_TRIES)]  # hints, tries
+        if helpers:
+            turns = [((), 1), *[((helper,), 1) for helper in helpers], ((), CERTIFICATE_TRIES - 1)]
+
+        def ask(now: int) -> list[Effect]:
+            hints, tries = turns.pop(0)
+            question = Question(name, can_be_prefix=True, lifetime_ms=CERTIFICATE_LIFETIME_MS, tries=tries, hints=hints)
+            return self.ask(question, answered, now)
 
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
             if isinstance(event, Delivered):
@@ -166,10 +169,6 @@ class Asking:
                 return effects + self._certified(event.data, now) if self._certified is not None else effects
             if event.kind not in {TIMED_OUT, NACKED}:
                 return self.vetting.unasked(name, event.reason, now)
-            return self.ask(turns.pop(0), answered, now) if turns else self.vetting.missed(name, now)
+            return ask(now) if turns else self.vetting.missed(name, now)
 
-        return self.ask(turns.pop(0), answered, now)
-
-    @staticmethod
-    def _certificate_question(name: Name, *hints: Name, tries: int = 1) -> Question:
-        return Question(name, can_be_prefix=True, lifetime_ms=CERTIFICATE_LIFETIME_MS, tries=tries, hints=hints)
+        return ask(now)

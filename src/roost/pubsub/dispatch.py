@@ -4,8 +4,8 @@
 - A batch waits at most `FILL` for more readings, and not at all while nothing is under way.
 - A batch without a good receipt is sent again, the oldest first, in a new command. The pause grows from `MIN_PAUSE` to
   `MAX_PAUSE`, or is what the repo says, and one command at a time finds out whether the trouble is over.
-- Readings that a repo refuses are sent again `REFUSALS` times, later and later, because it may only be a certificate
-  that it could not get; then they are given up.
+- Readings that a repo refuses for now, because it could not get a certificate for instance, are sent again `REFUSALS`
+  times, later and later, and then given up; those it refuses for good are given up at once.
 
 The commander verifies receipts.
 """
@@ -157,7 +157,7 @@ class Dispatch:
         reasons = {index: reason for index, reason in receipt.refused if index < len(batch.packets)}
         kept = [packet for index, packet in enumerate(batch.packets) if index not in reasons]
         effects = self._confirmed(kept, now)
-        if reasons and batch.refusals + 1 < REFUSALS:
+        if reasons and receipt.retry_after_ms and batch.refusals + 1 < REFUSALS:
             again = [batch.packets[index] for index in sorted(reasons)]
             due = now + self._jittered(min(MAX_PAUSE, MIN_PAUSE << 2 * (batch.refusals + 1)))
             heappush(self._again, _Batch(due, batch.serial, batch.refusals + 1, again))

@@ -309,7 +309,10 @@ class Repo:
 
     def _certificate(self, name: Name) -> Data | None:
         """A certificate that was kept, by (a prefix of) its name; those that are asked for hold KEY in it."""
-        found = self.store.find(name)
+        try:
+            found = self.store.find(name)
+        except Damaged:
+            return None
         return None if found is None else Data.decode(found)
 
     def _others(self, now: int) -> tuple[Name, ...]:
@@ -323,10 +326,6 @@ class Repo:
             return [] if refusal else self.shelf.put([certificate], REPLICATION, lambda _, __: [], now)
 
         return self.asking.check(certificate, checked, now)
-
-    def _keepers(self, now: int) -> list[Name]:
-        """Who may have the certificate of a panel that sleeps: other repos, which keep those they had to fetch."""
-        return [peer.name for peer in self.peers.order(None, now)]
 
     def _insert_at(self, repo: Name, packets: Sequence[Data], then: Copied, now: int) -> list[Effect]:
         """Have another repo keep these."""

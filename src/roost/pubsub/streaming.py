@@ -23,6 +23,7 @@ from roost.pubsub.answering import Answering
 from roost.pubsub.asking import Asking
 from roost.pubsub.permission import Permission
 from roost.pubsub.shelf_port import ShelfPort, is_for_now
+from roost.pubsub.vetting import Unjudged
 from roost.repo.batch import ALL_KEPT, BUSY, NOT_AUTHORISED, SOME_REFUSED, Receipt, decode_batch
 from roost.repo.cause import INSERT
 from roost.wire import Data
@@ -75,6 +76,8 @@ class Streaming:
             else:
                 return _Insert(self, asked, batch.packets, batch.copies).start(now)
         rejected = self.asking.rejected(asked.interest, refusal)
+        if isinstance(refusal, Unjudged):
+            return [rejected, *self.finish(asked, Receipt(BUSY, text=refusal, retry_after_ms=RETRY_AFTER_MS), now)]
         return [rejected, *self.finish(asked, Receipt(NOT_AUTHORISED, text=refusal), now)]
 
     def finish(self, asked: Asked, receipt: Receipt, now: int) -> list[Effect]:
@@ -154,6 +157,7 @@ class _Insert:
     def _finish(self, now: int) -> list[Effect]:
         refused = tuple((index, refusal) for index, refusal in enumerate(self._refusals) if refusal)
         later = any(is_for_now(self._refusals[index]) for index in self._good)
+        later = later or any(isinstance(refusal, Unjudged) for refusal in self._refusals)
         receipt = Receipt(
             SOME_REFUSED if refused else ALL_KEPT,
             len(self._packets) - len(refused),

@@ -23,6 +23,12 @@ MAX_CERTIFICATES: Final = 16  # to fetch for one packet; chains are shorter, loo
 Then: TypeAlias = Callable[[str, int], list[Effect]]
 
 
+class Unjudged(str):
+    """A refusal for now: a certificate could not be had, or too many packets wait; another time it may be believed."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class _Held:
     packet: Data | Interest
@@ -84,7 +90,7 @@ class Vetting:
         if isinstance(verdict, Accepted):
             return held.then("", now)
         if isinstance(verdict, Rejection):
-            return self._refuse(held, str(verdict), now)
+            return self._refuse(held, Unjudged(verdict) if verdict.for_now else str(verdict), now)
         if held.fetched >= MAX_CERTIFICATES:
             reason = f"{held.packet.name}: more than {MAX_CERTIFICATES} certificates are wanted to verify it"
             return self._refuse(held, reason, now)
@@ -104,4 +110,4 @@ class Vetting:
 
     def _turn_away(self, held: _Held, reason: str, now: int) -> list[Effect]:
         self.overflowed += 1
-        return held.then(f"{held.packet.name} was not checked: {reason}", now)
+        return held.then(Unjudged(f"{held.packet.name} was not checked: {reason}"), now)

@@ -71,6 +71,7 @@ class Plan:
     burst: int = 1  # readings of each stream at a time
     fault_ms: int = 0  # on average between two; 0 for none
     breaks: int = 0  # disks, at most
+    sync_ms: float = _SYNC_MS  # that the disks of repos and panels take
     skews_ms: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -95,9 +96,8 @@ class Building:
         self._broken = 0
         self._count = 0
         for name in drawn.repos:
-            world.add(
-                name, repo_house(name, drawn.repo, self._beyond(name)), sync_ms=_SYNC_MS, skew_ms=self._skew(name)
-            )
+            build = repo_house(name, drawn.repo, self._beyond(name))
+            world.add(name, build, sync_ms=drawn.sync_ms, skew_ms=self._skew(name))
         world.wires(topology.line(drawn.repos) if drawn.line else combinations(drawn.repos, 2), drawn.wire)
         for name, order in drawn.panels.items():
             self._add_panel(name, order)
@@ -130,7 +130,7 @@ class Building:
         world, drawn = self.world, self.drawn
         asked = [collected(name, room) for room in self._modules] if name == "pi1" else []
         build = panel_house(name, order, drawn.panel, published=self.published, modules=asked)
-        world.add(name, build, sync_ms=_SYNC_MS, skew_ms=self._skew(name))
+        world.add(name, build, sync_ms=self.drawn.sync_ms, skew_ms=self._skew(name))
         world.wires([(name, repo) for repo in order], drawn.wire)
         if asked:
             for room in self._modules:

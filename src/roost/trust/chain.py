@@ -148,6 +148,7 @@ class ChainWalk:
                 "chain",
                 locator,
                 f"make sure that someone serves {locator} (its producer or a repo) and that a route leads there",
+                for_now=True,
             )
         return Wanted(key)
 

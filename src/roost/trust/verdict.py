@@ -19,12 +19,16 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """The packet is not trusted: why, by which rule, because of which key, and what would mend it."""
+    """The packet is not trusted: why, by which rule, because of which key, and what would mend it.
+
+    It is `for_now` if the packet was not judged, because a certificate could not be had: another time it may be.
+    """
 
     reason: str
     rule: str = ""
     key: Name | None = None
     fix: str = ""
+    for_now: bool = False
 
     def __str__(self) -> str:
         rule = f" [rule {self.rule}]" if self.rule else ""

@@ -75,6 +75,7 @@ def plan(seed: int) -> Plan:
         burst=draw.choice([1, 1, 1, 5]) if streams_each < 15 else 1,
         fault_ms=draw.choice([0, 3000, 8000]),
         breaks=0 if draw.random() < 0.5 else draw.randint(1, 3) if copies == 1 else 1,
+        sync_ms=draw.choice([2, 2, 200]),
         skews_ms={name: draw.uniform(-2000, 2000) for name in (*repos, *panels, *consumers)},
     )
 

@@ -1,0 +1,97 @@
+"""`roost repo`, `roost pub` and `roost sub` as processes: what they say, how they go on, how they fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.verbs import RUN, background, environment_of, roost
+
+from roost.cli.repo import rule_of
+from roost.errors import BadConfig
+from roost.naming.topic import TopicFilter
+from roost.repo.retention import Rule
+
+GROUP = "/BigCompany/Building1/Electricity"
+LISTEN = ("--no-tcp", "--no-udp", "--no-ws")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    made = environment_of(tmp_path)
+    company = ("--company", "BigCompany", "--building", "Building1")
+    assert b"Repo/Repo2" in roost(made, "init", *company, "--repo", "Repo1", "--repo", "Repo2").stdout
+    return made
+
+
+def test_what_is_published_is_shown_once_also_over_restarts_of_all(environment: dict[str, str]) -> None:
+    publish = ("pub", GROUP, "Panel1", "Heater/Voltage")
+    show = ("sub", GROUP, "+/Heater/#", "--name", "display", "--since", "1", "--json", "--count")
+    with background(environment, "repo", "Repo1", *LISTEN, until="ready") as said:
+        assert any(line.startswith(f"keeps {GROUP} in ") and line.endswith("so far: 0") for line in said)
+        assert roost(environment, *publish, "229.5", "--unit", "V").stdout == (
+            f"published {GROUP}/Panel1/Heater/Voltage 1\n".encode()
+        )
+        (shown,) = map(json.loads, roost(environment, *show, "1").stdout.splitlines())
+        assert (shown["number"], shown["value"], shown["unit"], shown["quality"]) == (1, 229.5, "V", "good")
+        assert shown["signer"] == f"{GROUP}/Panel1"
+    with background(environment, "repo", "Repo1", *LISTEN, until="ready") as said:
+        assert any(line.endswith("streams so far: 1") for line in said)
+        lines = subprocess.run(
+            [*RUN, "pub", GROUP, "Panel1", "--stdin"],
+            env=environment,
+            input=b"Heater/Voltage 230\n\nHeater/State on\nHeater/Voltage 231\n",
+            capture_output=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        assert [line.rpartition(b"/")[2] for line in lines.splitlines()] == [b"Voltage 2", b"State 1", b"Voltage 3"]
+        shown = [json.loads(line) for line in roost(environment, *show, "3").stdout.splitlines()]
+        assert [each["value"] for each in shown if each["stream"].endswith("Voltage")] == [230, 231]
+        assert [each["value"] for each in shown if each["stream"].endswith("State")] == ["on"]
+
+
+def test_mistakes_are_told_with_what_to_do(environment: dict[str, str], tmp_path: Path) -> None:
+    def refusal(*arguments: str) -> str:
+        done = roost(environment, *arguments)
+        assert done.returncode == 1
+        return done.stderr.decode()
+
+    assert "roost keys make <group>/Repo/Repo9" in refusal("repo", "Repo9", *LISTEN)
+    assert f"roost keys make {GROUP}/Repo/Repo9" in refusal("repo", f"{GROUP}/Repo/Repo9", *LISTEN)
+    assert "is no repo's name" in refusal("repo", f"{GROUP}/Panel1", *LISTEN)
+    assert "no bound" in refusal("repo", "Repo1", *LISTEN, "--retention", "# soon")
+    assert "STREAM and VALUE" in refusal("pub", GROUP, "Panel1", "Heater/Voltage")
+    assert "no node is running" in refusal("pub", GROUP, "Panel1", "Heater/Voltage", "1")
+    assert "--count is at least 1" in refusal("sub", GROUP, "--count", "0")
+    nobody = environment_of(tmp_path / "nobody")
+    assert b"roost init" in roost(nobody, "sub", GROUP).stderr
+    assert b"roost init" in roost(nobody, "repo", "Repo1").stderr
+
+
+def test_a_store_belongs_to_one_process(environment: dict[str, str]) -> None:
+    with background(environment, "repo", "Repo1", *LISTEN, until="ready"):
+        second = roost(environment, "repo", "Repo1", *LISTEN, "--no-unix")
+        assert second.returncode == 1
+        assert b"roost repo: " in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("+/+/temp 30d", Rule(TopicFilter("+/+/temp"), max_age_ms=30 * 86_400_000)),
+        ("# 1000 10MB", Rule(TopicFilter("#"), max_count=1000, max_bytes=10_000_000)),
+        ("# 2h replaced-by +/+/mean", Rule(TopicFilter("#"), 7_200_000, replaced_by=TopicFilter("+/+/mean"))),
+        ("pi1/#", Rule(TopicFilter("pi1/#"))),
+    ],
+    ids=["age", "count and size", "replaced", "for ever"],
+)
+def test_a_rule_of_retention_is_a_line(text: str, meant: Rule) -> None:
+    assert rule_of(text) == meant
+
+
+def test_a_rule_without_a_pattern_is_told() -> None:
+    with pytest.raises(BadConfig, match="PATTERN"):
+        rule_of(" ")
