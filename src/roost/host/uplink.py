@@ -76,8 +76,8 @@ class Uplink:
         """The other node is there, or there again."""
         if face != self.face:
             self.face = face
-            for prefix in self._routes:
-                self._server.add_route(prefix, face, self._cost)
+            for prefix in self._routes:  # not for what is below and somebody here serves: that would come back
+                self._server.add_route(prefix, face, self._cost, inherited=False)
         self._server.act(self._peering, self._peering.linked(face, spec, now))
         self.up.set()
         self._note_registered()
