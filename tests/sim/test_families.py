@@ -16,7 +16,7 @@ from roost.sim.replay import how_to
 SEED = int(os.environ.get("ROOST_SIM_SEED", "1"))
 RUNS = {
     "forwarding": 600,  # enough to catch each loop rule left out, several times over
-    "building": 24,  # whole nodes and stores, a second each
+    "building": 16,  # whole nodes and stores, a second each
 }
 RUNS_OF_OTHERS = 64
 PARTS = 8

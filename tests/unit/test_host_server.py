@@ -84,7 +84,7 @@ class FakeNode:
         assert now
         return effects
 
-    def add_route(self, prefix: Name, face_id: int, cost: int, now: int) -> list[Effect]:
+    def add_route(self, prefix: Name, face_id: int, cost: int, now: int, *, inherited: bool = True) -> list[Effect]:
         raise AssertionError(prefix, face_id, cost, now)
 
     def face_opened(self, request: int, face_id: int, now: int) -> list[Effect]:

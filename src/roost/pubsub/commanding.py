@@ -44,7 +44,7 @@ from roost.wire import Data, Signer, sign_interest
 
 MAX_CHECKED: Final = 1024
 CHECK_EVERY: Final = SECOND
-LIFETIME_MS: Final = 4000
+LIFETIME_MS: Final = 2000
 TRIES: Final = 3
 
 Answer = TypeVar("Answer")
