@@ -36,7 +36,7 @@ from roost.wire import Data, Interest, Signer, make_data
 from roost.wire.data import decode_data
 from roost.wire.interest import decode_interest
 from roost.wire.reading import TEXT, Reading
-from roost.wire.tlv import INTEREST
+from roost.wire.tlv import INTEREST, LP_PACKET
 
 GROUP = COMPANY.group("Building1", "Electricity")
 Inside = TypeVar("Inside", bound=Part)
@@ -196,6 +196,8 @@ class Street:
         self._work.extend([(name, effect) for effect in effects])
 
     def _carry(self, who: str, packet: bytes) -> None:
+        if packet[0] == LP_PACKET:  # somebody says that it has nothing: nobody else is asked here
+            return
         if packet[0] != INTEREST:
             data = decode_data(packet)
             self.carried.append(data)

@@ -77,16 +77,16 @@ class WatchedDriver(StoreDriver):
         self.kept: dict[bytes, int] = {}  # name → when
         self.batches: list[int] = []  # how many readings each has
         self._disk = disk
-        self._under_way: dict[int, Batch] = {}
+        self._unwritten: dict[int, Batch] = {}
 
     def write(self, effect: Write) -> None:
-        self._under_way[effect.ticket] = effect.batch
+        self._unwritten[effect.ticket] = effect.batch
         super().write(effect)
 
     def _heard(self, event: DiskEvent) -> None:
         if isinstance(event, Written):
             now = time.time_ns()
-            names = [entry.name.value for entry in self._under_way.pop(event.ticket).puts if entry.time]
+            names = [entry.name.value for entry in self._unwritten.pop(event.ticket).puts if entry.time]
             self.kept.update((name, now) for name in names)
             self.batches.append(len(names))
         self._disk.said(event)

@@ -547,7 +547,8 @@ def test_a_consumer_follows_what_it_subscribed_to(tmp_path: Path, subscriptions:
                 await producer.announce("/p/b", 2)
                 await producer.announce("/p/c", 2)
                 assert await anext(followed) == Learned(Stream(Name.parse("/p/c")), 2, 2)
-                assert followed.available().keys() >= {Name.parse("/p/b")}
+                is_list = isinstance(subscriptions, NameList)  # with ranges it is only told of what is in them
+                assert (Name.parse("/p/b") in followed.available()) == is_list
                 followed.subscribe("/p/b")
                 learned = await anext(followed)
                 assert (learned.stream.name, learned.low, learned.high) == (Name.parse("/p/b"), 1, 2)

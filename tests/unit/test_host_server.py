@@ -85,7 +85,7 @@ class FakeNode:
         return effects
 
     def add_route(self, prefix: Name, face_id: int, cost: int, now: int, *, inherited: bool = True) -> list[Effect]:
-        raise AssertionError(prefix, face_id, cost, now)
+        raise AssertionError(prefix, face_id, cost, now, inherited)
 
     def face_opened(self, request: int, face_id: int, now: int) -> list[Effect]:
         self.opened.append((request, face_id))
@@ -315,6 +315,9 @@ class Writer:
 
     def write(self, effect: Write) -> None:
         self.said(Unwritten(effect.store, effect.ticket, "the disk is full"))
+
+    async def finish(self) -> None:
+        pass
 
     async def close(self) -> None:
         self.said = _unheard

@@ -132,19 +132,24 @@ async def _serve(listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
     import random
     import secrets
     import signal
+    import time
 
     from roost import __version__
     from roost.host import running
+    from roost.host.home_trust import choose_trust
     from roost.node import Node, NodeSettings
+    from roost.node.introduction import INSIDE, Introduction
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
-    settings = NodeSettings(version=f"roost {__version__}")
-    machine = Node(settings, randomness)
+    trust = choose_trust(None, None, time.time_ns())
+    introduction = Introduction(trust.verifier, randomness)
+    machine = Node(NodeSettings(version=f"roost {__version__}", policy=introduction), randomness)
     async with running(machine, listen) as node:
+        node.server.attach_application(introduction, lambda effect, now: None, INSIDE)  # noqa: ARG005  it tells nothing
         _link(machine, node.server, *uplinks)
         for uri in node.uris:
             print(f"listening on {uri}", flush=True)

@@ -27,7 +27,7 @@ from roost.naming import Name
 from roost.wire import Data, Interest, LpPacket, Signer
 from roost.wire.data import decode_data
 from roost.wire.interest import decode_interest
-from roost.wire.lp import CONGESTION, DUPLICATE, REASON_NAMES
+from roost.wire.lp import CONGESTION, DUPLICATE, NO_ROUTE, REASON_NAMES
 from roost.wire.tlv import DATA, INTEREST, LP_PACKET
 
 _COMMAND: Final = -1  # the ticket of the registrar's command; applications' are positive
@@ -112,6 +112,13 @@ class Endpoint:
         if self.face is None:
             return []
         wires = [LpPacket(data, pit_token=token).encode() if token else data for data, token in answers]
+        return self._flush(wires, now)
+
+    def deny(self, asked: list[tuple[Interest, bytes]], now: int) -> list[Effect]:
+        """Say of Interests, each with its token, that what they ask for is not here: a forwarder may ask elsewhere."""
+        if self.face is None:
+            return []
+        wires = [LpPacket(interest.wire, nack=NO_ROUTE, pit_token=token).encode() for interest, token in asked]
         return self._flush(wires, now)
 
     def register(self, prefix: Name, now: int) -> list[Effect]:

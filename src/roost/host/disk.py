@@ -21,6 +21,7 @@ class StoreDriver(Protocol):
     """What writes a store off the event loop; it answers each `Write` through `Disk.said`, in order."""
 
     def write(self, effect: Write) -> None: ...
+    async def finish(self) -> None: ...
     async def close(self) -> None: ...
 
 
@@ -69,9 +70,15 @@ class Disk:
         else:
             self._stores[effect.store].write(effect)
 
-    async def close(self) -> None:
-        """Finish what is under way, hear of it, and let everything go."""
+    async def finish(self) -> None:
+        """Take nothing more, and wait until what is to be written is, and was heard of; stores can still be read."""
         self._closed = True
+        for driver in self._stores.values():
+            await driver.finish()
+
+    async def close(self) -> None:
+        """Finish, and let everything go."""
+        await self.finish()
         for driver in self._stores.values():
             await driver.close()
         for keeper in self._files.values():

@@ -1,6 +1,7 @@
 """What a group's repos have: the newest reading, a stretch of a stream, the catalogue. Everything is verified.
 
-Questions go to any repo of the group, or to one (`repo="Repo1"`). They are those of `roost.repo.question`.
+Questions go to any repo of the group, or to one (`repo="Repo1"`). They are those of `roost.repo.question`; what they
+say about the newest may be 100 ms old, because caches on the way answer them too.
 """
 
 from __future__ import annotations

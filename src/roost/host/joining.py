@@ -93,7 +93,7 @@ class Followed(Group[PSyncConsumer]):
         self.forget_news()
 
     def available(self) -> Mapping[Name, int]:
-        """Every stream the producer has, and its number, as it said when we last asked for all."""
+        """Every stream the producer has (with ranges: in them), and its number, as it said when we last asked."""
         return self.member.available()
 
 

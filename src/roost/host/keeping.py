@@ -68,7 +68,8 @@ class Keeper:
         except BlockingIOError:
             self.release()
             raise BadConfig(
-                f"{path} is in use: somebody has joined this group with it. Join a group once, or give another folder"
+                f"{path} is in use: another program, or another part of this one, is the same member, panel or "
+                "subscription. Have it run once, or give another folder"
             ) from None
         except OSError as error:
             self.release()

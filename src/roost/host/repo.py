@@ -33,6 +33,7 @@ from roost.machine import Effect
 from roost.naming import Name, building
 from roost.naming.building import REPO
 from roost.node import Node, NodeSettings
+from roost.node.introduction import INSIDE, Introduction
 from roost.pubsub.repo import Repo, RepoSettings
 from roost.pubsub.resident import Resident
 from roost.repo.memory import MemoryStore
@@ -99,13 +100,15 @@ async def running_repo(
 ) -> AsyncIterator[RunningRepo]:
     """Run a repo while the block runs; `uplinks` are other repos, as URIs. Raises `BadConfig`."""
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
-    node = Node(NodeSettings(version=version), randomness)
+    introduction = Introduction(verifier, randomness)
+    node = Node(NodeSettings(version=version, policy=introduction), randomness)
     for duty in duties:
         group = duty.place.group
         node.forwarder.strategies.set(group.replication, _MULTICAST)
         node.forwarder.strategies.set(group.name / REPO, _FAIL_OVER)
     disk = Disk()
     async with running(node, listen, disk) as listening, contextlib.AsyncExitStack() as stack:
+        listening.server.attach_application(introduction, _unheard, INSIDE)
         repo = RunningRepo(listening)
         now = listening.server.clock()
         for duty in duties:

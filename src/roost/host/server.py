@@ -58,6 +58,7 @@ class Server:
         self._guests: Final[list[Guest]] = []  # bound: as many as were attached
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: Final = asyncio.get_running_loop()
+        self._stopped = False
         self._alarm: Final = Alarm(self.clock, self._tick)
 
     def start(self) -> None:
@@ -67,7 +68,8 @@ class Server:
 
     async def stop(self) -> None:
         """Finish what is being saved, so that it can still be answered; then close every face and end every task."""
-        await self.disk.close()
+        await self.disk.finish()
+        self._stopped = True
         self._alarm.cancel()
         transports = [attachment.transport for attachment in self._faces.values()]
         for attachment in list(self._faces.values()):
@@ -78,6 +80,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await wait_closed(*transports)
+        await self.disk.close()
 
     @property
     def faces(self) -> int:
@@ -192,7 +195,8 @@ class Server:
                 self._spawn(self._open(effect))
             else:
                 self.journal.write(effect, now)
-        self._alarm.set(self.node.deadline(), now)
+        if not self._stopped:
+            self._alarm.set(self.node.deadline(), now)
         for tell in tells:
             try:
                 tell.whom(tell.effect, now)

@@ -26,34 +26,40 @@ class StoreDriver:
         self._loop: Final = asyncio.get_running_loop()
         self._thread: Final = ThreadPoolExecutor(1, f"roost-store-{name}")  # which it starts with the first write
         self._waiting: list[Write] = []  # bound: what the machine has under way
-        self._is_writing = False
+        self._under_way: asyncio.Future[list[Written | Unwritten]] | None = None
         self._closed: asyncio.Future[None] | None = None
 
     def write(self, effect: Write) -> None:
         """Do as the effect says; the answer comes in a later turn of the event loop, in order."""
-        self._waiting.append(effect)
-        self._proceed()
+        if self._closed is None:
+            self._waiting.append(effect)
+            self._proceed()
+
+    async def finish(self) -> None:
+        """Wait until all that was to be written is answered."""
+        while self._under_way is not None:
+            await asyncio.wait([self._under_way])
+            await asyncio.sleep(0)  # for who was told
 
     async def close(self) -> None:
         """Finish what is under way and what waits, and let the store go; that happens, whoever waits for it."""
         if self._closed is None:
-            self._closed = asyncio.ensure_future(self._finish())
+            self._closed = asyncio.ensure_future(self._let_go())
         await asyncio.shield(self._closed)
 
-    async def _finish(self) -> None:
-        if self._waiting:
-            self._begin()
+    async def _let_go(self) -> None:
+        await self.finish()
         await self._loop.run_in_executor(self._thread, self.keeper.close)
         self._thread.shutdown(wait=False)
 
     def _proceed(self) -> None:
-        if not self._is_writing and self._waiting and self._closed is None:
+        if self._under_way is None and self._waiting:
             self._begin()
 
     def _begin(self) -> None:
         group, self._waiting = self._waiting, []
-        self._is_writing = True
-        self._loop.run_in_executor(self._thread, self._write, group).add_done_callback(self._answer)
+        self._under_way = self._loop.run_in_executor(self._thread, self._write, group)
+        self._under_way.add_done_callback(self._answer)
 
     def _write(self, group: list[Write]) -> list[Written | Unwritten]:
         try:
@@ -64,7 +70,7 @@ class StoreDriver:
         return [Written(self.name, effect.ticket) for effect in group]
 
     def _answer(self, written: asyncio.Future[list[Written | Unwritten]]) -> None:
-        self._is_writing = False
+        self._under_way = None
         self.groups += 1
         for answer in written.result():
             self._said(answer)

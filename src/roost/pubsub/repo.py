@@ -37,7 +37,7 @@ from roost.pubsub.pruning import Pruning
 from roost.pubsub.questions import Questions
 from roost.pubsub.recording import Recording
 from roost.pubsub.replication import Replication
-from roost.pubsub.resident import Event
+from roost.pubsub.resident import Deny, Event
 from roost.pubsub.retrieval import Retrieval
 from roost.pubsub.versioned import Versioned
 from roost.pubsub.vetting import Then
@@ -53,7 +53,7 @@ from roost.repo.shelving import STREAM_MARK, Dropped, Kept
 from roost.repo.store import Damaged, Entry, Store, Unwritten, Written
 from roost.sync.ledger import Ledger
 from roost.sync.port import Learned, Ready, Reply, Stream
-from roost.sync.presets import ROOST_FULL, ROOST_PARTIAL, FullPreset, PartialPreset
+from roost.sync.presets import REPOS_FULL, ROOST_PARTIAL, FullPreset, PartialPreset
 from roost.sync.psync_full import PSyncFull
 from roost.sync.psync_producer import PSyncProducer
 from roost.trust.acceptance import Checker
@@ -77,7 +77,7 @@ class RepoSettings:
 
     carry_bytes: int = CARRY_BYTES  # up to which records carry the readings themselves; 0: names only
     retention: tuple[Rule, ...] = ()
-    full: FullPreset = ROOST_FULL
+    full: FullPreset = REPOS_FULL
     partial: PartialPreset = ROOST_PARTIAL
 
 
@@ -240,7 +240,8 @@ class Repo:
         shown = self.credentials.answer(asked.interest)
         if shown is not None:
             return [Reply(shown.wire, asked.token)]
-        return self.data_interface.asked(asked, now) or []
+        found = self.data_interface.asked(asked, now)
+        return [Deny(asked.interest, asked.token)] if found is None else found
 
     def _timed(self) -> tuple[Timed, ...]:
         return (

@@ -1,6 +1,6 @@
 """A machine that shares a face with nobody: what it asks and answers goes through an endpoint of its own.
 
-A `Part` is a machine that speaks in questions and answers (`Ask`, `Cancel`, `Reply`) and knows no face: a membership of
+A `Part` is a machine that speaks in questions and answers (`Ask`, `Cancel`, `Reply`, `Deny`) and knows no face: a membership of
 a sync group, a repo, a panel, a consumer. A `Resident` puts one on a face, for a node's inside and for the simulator;
 `roost.host.residence` puts one on the face of an application.
 """
@@ -8,6 +8,7 @@ a sync group, a repo, a panel, a consumer. A `Resident` puts one on a face, for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from roost.forwarding.endpoint import Endpoint
@@ -21,9 +22,18 @@ from roost.naming import Name
 from roost.pubsub.membership import Ask, Cancel
 from roost.repo.store import Unwritten, Written
 from roost.sync.port import Reply
+from roost.wire import Interest
 
 DiskEvent: TypeAlias = Saved | Written | Unwritten
 Event: TypeAlias = Asked | Delivered | Failed | DiskEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Deny(Effect):
+    """Say that what an Interest asks for is not here; the network may find it elsewhere."""
+
+    interest: Interest
+    token: bytes
 
 
 class Part(Protocol):
@@ -108,6 +118,7 @@ class Resident(Generic[Inside]):
         while effects:
             questions: list[tuple[int, Question]] = []
             answers: list[tuple[bytes, bytes]] = []
+            denied: list[tuple[Interest, bytes]] = []
             inside: list[Effect] = []
             for effect in effects:
                 if isinstance(effect, (Asked, Delivered, Failed)):
@@ -120,12 +131,16 @@ class Resident(Generic[Inside]):
                     self.endpoint.cancel(effect.ticket)
                 elif isinstance(effect, Reply):
                     answers.append((effect.packet, effect.token))
+                elif isinstance(effect, Deny):
+                    denied.append((effect.interest, effect.token))
                 else:
                     out.append(effect)
             if questions:
                 inside += self.endpoint.ask(questions, now)
             if answers:
                 inside += self.endpoint.reply(answers, now)
+            if denied:
+                inside += self.endpoint.deny(denied, now)
             effects = inside
         return out
 

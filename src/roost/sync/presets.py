@@ -145,7 +145,9 @@ CPP_FULL: Final = FullPreset()
 CPP_PARTIAL: Final = PartialPreset()
 NDNTS_FULL: Final = FullPreset(iblt_compression=NONE, content_compression=NONE)
 NDNTS_PARTIAL: Final = PartialPreset(expected=80, threshold=40, bloom_count=16)
-ROOST_PARTIAL: Final = PartialPreset(  # as the C++ library has it, with hellos of 100,000 streams
-    max_reply_bytes=1 << 23, max_reply_packets=2000, max_kept_packets=8000
+ROOST_PARTIAL: Final = PartialPreset(  # as the C++ library has it, with hellos and streams for a whole repo
+    max_streams=200_000, max_reply_bytes=1 << 24, max_reply_packets=4000, max_kept_packets=16_000
 )
 ROOST_FULL: Final = FullPreset(adaptive=True)
+# Few members, each with one stream that moves all the time: who was answered asks again at once.
+REPOS_FULL: Final = FullPreset(adaptive=True, resend_low_ms=5, resend_high_ms=25, reply_freshness_ms=100)

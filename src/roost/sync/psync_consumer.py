@@ -101,7 +101,10 @@ class PSyncConsumer:
         return {Stream(name): number for name, number in self._numbers.items()}
 
     def available(self) -> Mapping[Name, int]:
-        """All streams and their numbers, as the last hello told; nothing before there was one since the start."""
+        """All streams and their numbers, as the last hello told; nothing before there was one since the start.
+
+        A producer of ours that is asked with ranges tells of the streams in them only.
+        """
         return dict(self._available)
 
     # -- commands
