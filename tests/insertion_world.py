@@ -13,10 +13,10 @@ from roost.machine import Effect, Rejected
 from roost.naming import Name
 from roost.pubsub.asking import Asking
 from roost.pubsub.commanding import Commander
-from roost.pubsub.insertion import Insertion
 from roost.pubsub.membership import Ask, Cancel
-from roost.pubsub.shelf_port import Shelved
-from roost.pubsub.streaming import Copier
+from roost.pubsub.repos.insertion import Insertion
+from roost.pubsub.repos.shelf_port import Shelved
+from roost.pubsub.repos.streaming import Copier
 from roost.sync.port import Reply
 from roost.trust.acceptance import Checker
 from roost.wire import Data, Interest, Signer

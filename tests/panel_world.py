@@ -13,9 +13,9 @@ from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.dispatch import Inserted
-from roost.pubsub.panel import Acknowledged, Panel, PanelSettings, Published, Refused
-from roost.pubsub.recollection import Told
+from roost.pubsub.panels.dispatch import Inserted
+from roost.pubsub.panels.panel import Acknowledged, Panel, PanelSettings, Published, Refused
+from roost.pubsub.panels.recollection import Told
 from roost.repo.batch import Receipt
 from roost.sync.port import Reply
 from roost.trust import Accepted, KeyChain

@@ -1,7 +1,7 @@
 """Small repos that replicate with each other, as pure objects on one medium under a virtual clock.
 
 Just enough of a repo and of a network: an Interest goes to whom its hint or its name says, full sync to everybody else.
-The repo proper is `roost.pubsub.repo`, the simulator `roost.sim`.
+The repo proper is `roost.pubsub.repos.repo`, the simulator `roost.sim`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from roost.machine import MS, SECOND, Effect, Note, Rejected
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import REPLICATION, SERVICE, numbered
-from roost.pubsub.anti_entropy import AntiEntropy
 from roost.pubsub.asking import Asking
-from roost.pubsub.comparison import HOLDINGS, Comparison
 from roost.pubsub.membership import Ask, Cancel, Membership
-from roost.pubsub.peers import Peers
-from roost.pubsub.recording import Recording
-from roost.pubsub.replication import Replication
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.versioned import Versioned
+from roost.pubsub.repos.anti_entropy import AntiEntropy
+from roost.pubsub.repos.comparison import HOLDINGS, Comparison
+from roost.pubsub.repos.peers import Peers
+from roost.pubsub.repos.recording import Recording
+from roost.pubsub.repos.replication import Replication
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.versioned import Versioned
 from roost.repo.holdings import encode_holdings
 from roost.repo.memory import MemoryStore
 from roost.repo.question import ASK, Bundle, decode_question, encode_bundle

@@ -17,13 +17,13 @@ from roost.machine import MS, SECOND, Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import Company, numbered
-from roost.pubsub.arrival import Arrival, Deliver, Missing
-from roost.pubsub.consumer import Consumer, ConsumerSettings
-from roost.pubsub.data_interface import DataInterface
+from roost.pubsub.consumers.arrival import Arrival, Deliver, Missing
+from roost.pubsub.consumers.consumer import Consumer, ConsumerSettings
+from roost.pubsub.consumers.policy import Policy
+from roost.pubsub.consumers.wishes import Wish
 from roost.pubsub.membership import Ask, Cancel
-from roost.pubsub.policy import Policy
-from roost.pubsub.questions import Questions
-from roost.pubsub.wishes import Wish
+from roost.pubsub.repos.data_interface import DataInterface
+from roost.pubsub.repos.questions import Questions
 from roost.repo.memory import MemoryStore
 from roost.repo.store import Batch, Entry
 from roost.sync.ledger import Ledger

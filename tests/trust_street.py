@@ -22,11 +22,11 @@ from roost.machine import MS, SECOND, Effect, Rejected
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.arrival import Arrival, Deliver
-from roost.pubsub.consumer import Consumer
-from roost.pubsub.panel import Panel, make_panel
-from roost.pubsub.policy import Policy
-from roost.pubsub.repo import Repo, RepoSettings
+from roost.pubsub.consumers.arrival import Arrival, Deliver
+from roost.pubsub.consumers.consumer import Consumer
+from roost.pubsub.consumers.policy import Policy
+from roost.pubsub.panels.panel import Panel, make_panel
+from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.pubsub.resident import DiskEvent, Part, Resident
 from roost.repo.cause import REPLICATION
 from roost.repo.memory import MemoryStore

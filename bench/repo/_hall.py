@@ -29,8 +29,8 @@ from roost.host.uplink import Uplink
 from roost.machine import Effect, Note
 from roost.naming import Name
 from roost.node import Node, NodeSettings
-from roost.pubsub.panel import Acknowledged, Panel, make_panel
-from roost.pubsub.repo import Repo
+from roost.pubsub.panels.panel import Acknowledged, Panel, make_panel
+from roost.pubsub.repos.repo import Repo
 from roost.pubsub.resident import DiskEvent, Resident
 from roost.repo.store import Batch, Write, Written
 from roost.sim import deployment

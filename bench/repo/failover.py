@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from bench.figure import Figure, progress
 from roost.machine import MS, SECOND, Effect
 from roost.naming.topic import TopicFilter
-from roost.pubsub.arrival import Deliver
 from roost.pubsub.commanding import LIFETIME_MS
-from roost.pubsub.panel import Acknowledged, Panel, Published
+from roost.pubsub.consumers.arrival import Deliver
+from roost.pubsub.panels.panel import Acknowledged, Panel, Published
 from roost.sim import Wire, World
 from roost.sim.deployment import REPOS, streams
 from roost.sim.houses import House, consumer_house, panel_house, repo_house

@@ -29,8 +29,8 @@ from roost.host.residence import Residence
 from roost.machine import Effect
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
-from roost.pubsub.arrival import Deliver, Subscribed
-from roost.pubsub.consumer import Consumer
+from roost.pubsub.consumers.arrival import Deliver, Subscribed
+from roost.pubsub.consumers.consumer import Consumer
 from roost.sim.deployment import GROUP, streams
 
 FEW, MANY = 1_000, 100_000

@@ -16,8 +16,8 @@ from roost.forwarding.strategy import STRATEGY_PREFIX
 from roost.machine import SECOND, Effect
 from roost.naming.topic import TopicFilter
 from roost.node import Node, NodeSettings
-from roost.pubsub.arrival import Deliver
-from roost.pubsub.panel import Panel
+from roost.pubsub.consumers.arrival import Deliver
+from roost.pubsub.panels.panel import Panel
 from roost.sim import Wire, World
 from roost.sim.deployment import GROUP, streams
 from roost.sim.houses import House, consumer_house, panel_house, repo_house

@@ -42,7 +42,7 @@ from roost.naming.building import Company
 from roost.naming.conventions import segment, version
 from roost.node import Node, NodeSettings
 from roost.pubsub.asking import Asking
-from roost.pubsub.insertion import Insertion
+from roost.pubsub.repos.insertion import Insertion
 from roost.pubsub.resident import Event, Resident
 from roost.repo.memory import MemoryStore
 from roost.repo.shelf import Shelf

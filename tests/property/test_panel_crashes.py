@@ -8,7 +8,7 @@ from tests.panel_world import CURRENT, VOLTAGE, House
 
 from roost.errors import Backpressure
 from roost.machine import SECOND
-from roost.pubsub.panel import PanelSettings
+from roost.pubsub.panels.panel import PanelSettings
 
 STREAMS = (VOLTAGE, CURRENT)
 

@@ -10,8 +10,8 @@ from tests.subscription_world import START, World, stream
 
 from roost.machine import MS, SECOND
 from roost.naming import Name
-from roost.pubsub.consumer import ConsumerSettings
-from roost.pubsub.policy import Policy, latest, sample, sequential
+from roost.pubsub.consumers.consumer import ConsumerSettings
+from roost.pubsub.consumers.policy import Policy, latest, sample, sequential
 
 STREAMS = [stream("Panel1"), stream("Panel2"), stream("Panel1", "Vent")]
 HEAL = 40 * SECOND

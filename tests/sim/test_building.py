@@ -10,10 +10,10 @@ import pytest
 from roost.machine import MS, SECOND, Note
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.arrival import Deliver
 from roost.pubsub.commanding import LIFETIME_MS
-from roost.pubsub.panel import Acknowledged, PanelSettings, Published
-from roost.pubsub.repo import RepoSettings
+from roost.pubsub.consumers.arrival import Deliver
+from roost.pubsub.panels.panel import Acknowledged, PanelSettings, Published
+from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.store_log import LoggedStore
 from roost.sim import FLIP_BITS, KEEP, LOSE_ALL, LOSE_UNSYNCED, World
 from roost.sim.building import Building, Plan, Wanting

@@ -23,9 +23,9 @@ from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import Group, numbered
 from roost.naming.topic import TopicFilter
-from roost.pubsub.panel import PanelSettings
-from roost.pubsub.policy import sample, sequential
-from roost.pubsub.repo import RepoSettings
+from roost.pubsub.consumers.policy import sample, sequential
+from roost.pubsub.panels.panel import PanelSettings
+from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.retention import Rule
 from roost.sync.subscriptions import NameRange
 from roost.wire import Signer
@@ -247,7 +247,7 @@ def test_lineage_names_the_inputs_and_the_program() -> None:
 def test_what_a_repo_refuses_is_told_with_the_rule(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roost.pubsub.dispatch.REFUSALS", 1)
+    monkeypatch.setattr("roost.pubsub.panels.dispatch.REFUSALS", 1)
     keys = KeyStore(home()).keychain()
 
     def wrong_key(name: Name, now: int) -> Signer:

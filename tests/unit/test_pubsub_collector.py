@@ -14,8 +14,8 @@ from roost.machine import MS, Effect, Note, Rejected
 from roost.naming import Name
 from roost.naming.conventions import version
 from roost.pubsub.asking import Asking
-from roost.pubsub.collector import MAX_STRETCH, SLEEPY, Collector, Module
 from roost.pubsub.membership import Ask
+from roost.pubsub.panels.collector import MAX_STRETCH, SLEEPY, Collector, Module
 from roost.trust import Verifier
 from roost.trust.acceptance import ACCEPT_ANY, Checker
 from roost.wire import Data, make_data

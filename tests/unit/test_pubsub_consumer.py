@@ -13,9 +13,9 @@ from roost.naming import Component, Name
 from roost.naming.building import numbered
 from roost.naming.component import SEQUENCE
 from roost.naming.topic import TopicFilter
-from roost.pubsub.arrival import Missing, Subscribed
-from roost.pubsub.consumer import ConsumerSettings
-from roost.pubsub.policy import latest, sample, sequential
+from roost.pubsub.consumers.arrival import Missing, Subscribed
+from roost.pubsub.consumers.consumer import ConsumerSettings
+from roost.pubsub.consumers.policy import latest, sample, sequential
 from roost.pubsub.resident import Part
 from roost.repo.question import ASK
 from roost.sync.subscriptions import NameRange

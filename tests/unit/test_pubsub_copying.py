@@ -9,8 +9,8 @@ from tests.replication_world import GROUP, STREAM, reading
 
 from roost.machine import Effect
 from roost.naming import Name
-from roost.pubsub.copying import MAX_COPYING, Copied, Copying
-from roost.pubsub.peers import Peers
+from roost.pubsub.repos.copying import MAX_COPYING, Copied, Copying
+from roost.pubsub.repos.peers import Peers
 from roost.wire import Data
 
 NOW = 1_800_000_000_000_000_000

@@ -14,10 +14,10 @@ from roost.machine import Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.enactment import Enactment
-from roost.pubsub.peers import Peers
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.stock import Kept
+from roost.pubsub.repos.enactment import Enactment
+from roost.pubsub.repos.peers import Peers
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.stock import Kept
 from roost.repo.cause import DELETE, INSERT
 from roost.repo.holdings import Holdings
 from roost.repo.memory import MemoryStore

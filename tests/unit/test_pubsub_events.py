@@ -10,7 +10,7 @@ from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.naming.conventions import segment, sequence, timestamp, version
-from roost.pubsub.events import BATCH, BATCH_BYTES, EVENTS, MAX_KEPT, MAX_WAITING, SNAPSHOT, Events
+from roost.pubsub.repos.events import BATCH, BATCH_BYTES, EVENTS, MAX_KEPT, MAX_WAITING, SNAPSHOT, Events
 from roost.repo.cause import DELETE, INSERT, REPLICATION
 from roost.repo.event import decode_event, decode_snapshot
 from roost.repo.shelving import Dropped, Kept

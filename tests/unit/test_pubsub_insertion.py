@@ -10,12 +10,12 @@ from roost.forwarding.endpoint_effects import Asked
 from roost.machine import MS, SECOND, Effect
 from roost.naming import Component, Name
 from roost.naming.conventions import segment
-from roost.pubsub.handshake import MAX_NONCES
-from roost.pubsub.intake import Target
-from roost.pubsub.permission import Permission, signer_of
-from roost.pubsub.processes import Processes
-from roost.pubsub.removal import AT_ONCE, Removal
-from roost.pubsub.streaming import Copied
+from roost.pubsub.repos.handshake import MAX_NONCES
+from roost.pubsub.repos.intake import Target
+from roost.pubsub.repos.permission import Permission, signer_of
+from roost.pubsub.repos.processes import Processes
+from roost.pubsub.repos.removal import AT_ONCE, Removal
+from roost.pubsub.repos.streaming import Copied
 from roost.pubsub.vetting import Then
 from roost.repo import cause, pyrepo
 from roost.repo.batch import Receipt, encode_batch

@@ -9,8 +9,8 @@ from roost.machine import Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.outbox import COMPACT_BYTES, FLUSH, Outbox
-from roost.pubsub.outbox_log import Packet, Run
+from roost.pubsub.panels.outbox import COMPACT_BYTES, FLUSH, Outbox
+from roost.pubsub.panels.outbox_log import Packet, Run
 from roost.wire import encode_data
 from roost.wire.digest import DigestSigner
 

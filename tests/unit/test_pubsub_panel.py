@@ -11,9 +11,9 @@ from roost.machine import MS, SECOND, Note
 from roost.machine.disk import Save
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.dispatch import BATCH_READINGS, FILL, MAX_PAUSE, MIN_PAUSE, REFUSALS, WINDOW
-from roost.pubsub.panel import MAX_RECENT, PanelSettings
-from roost.pubsub.recollection import ALONE_TRIES
+from roost.pubsub.panels.dispatch import BATCH_READINGS, FILL, MAX_PAUSE, MIN_PAUSE, REFUSALS, WINDOW
+from roost.pubsub.panels.panel import MAX_RECENT, PanelSettings
+from roost.pubsub.panels.recollection import ALONE_TRIES
 from roost.pubsub.resident import Part
 from roost.repo.batch import MAX_BYTES, Receipt, encode_batch
 from roost.repo.catalogue import Catalogue, Description

@@ -11,7 +11,7 @@ from roost.naming import Component, Name
 from roost.naming.building import numbered
 from roost.naming.component import SEQUENCE
 from roost.naming.topic import TopicFilter
-from roost.pubsub.pruning import READINGS_PER_TICK, ROUND, STREAMS_PER_TICK, Pruning
+from roost.pubsub.repos.pruning import READINGS_PER_TICK, ROUND, STREAMS_PER_TICK, Pruning
 from roost.repo.cause import INSERT
 from roost.repo.memory import MemoryStore
 from roost.repo.retention import DAY_MS, Rule, Rules

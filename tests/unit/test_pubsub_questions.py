@@ -9,8 +9,8 @@ from roost.machine import MS, Effect, Rejected
 from roost.naming import Component, Name
 from roost.naming.building import numbered
 from roost.naming.conventions import segment, version
-from roost.pubsub.data_interface import DataInterface
-from roost.pubsub.questions import CHANGING_MS, COMPLETE_MS, Questions
+from roost.pubsub.repos.data_interface import DataInterface
+from roost.pubsub.repos.questions import CHANGING_MS, COMPLETE_MS, Questions
 from roost.repo import question as wire
 from roost.repo.holdings import Holdings
 from roost.repo.memory import MemoryStore

@@ -18,8 +18,8 @@ from roost.naming.conventions import segment, version
 from roost.pubsub.asking import Asking
 from roost.pubsub.commanding import Commander
 from roost.pubsub.membership import Ask
-from roost.pubsub.panel import Acknowledged, Panel
-from roost.pubsub.recollection import AskLatest
+from roost.pubsub.panels.panel import Acknowledged, Panel
+from roost.pubsub.panels.recollection import AskLatest
 from roost.repo.batch import Receipt
 from roost.repo.question import ASK, Latest, Streams, decode_question, encode_streams
 from roost.trust import Identity

@@ -7,8 +7,8 @@ from tests.replication_world import GROUP, STREAM, reading
 from roost.machine import Effect
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub import recording
-from roost.pubsub.recording import Recording
+from roost.pubsub.repos import recording
+from roost.pubsub.repos.recording import Recording
 from roost.repo.cause import BULK, DELETE, INSERT, REPLICATION
 from roost.repo.memory import MemoryStore
 from roost.repo.record import Held, decode_record

@@ -9,8 +9,8 @@ from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.naming.number import var
-from roost.pubsub import comparison, retrieval
-from roost.pubsub.retrieval import MAX_WANTS
+from roost.pubsub.repos import comparison, retrieval
+from roost.pubsub.repos.retrieval import MAX_WANTS
 from roost.repo.cause import REPLICATION
 from roost.repo.holding import HELD, Holding
 from roost.repo.question import ASK

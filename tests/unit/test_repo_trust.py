@@ -16,9 +16,9 @@ from roost.machine import MS, SECOND, Note
 from roost.naming import Component, Name
 from roost.naming.building import numbered
 from roost.naming.conventions import keyword, segment, sequence, timestamp, version
-from roost.pubsub.panel import Acknowledged, Panel, Refused
-from roost.pubsub.policy import sequential
-from roost.pubsub.repo import Repo, RepoSettings
+from roost.pubsub.consumers.policy import sequential
+from roost.pubsub.panels.panel import Acknowledged, Panel, Refused
+from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.repo.batch import INSERT_BATCH, Receipt, encode_batch
 from roost.repo.cause import DELETE, INSERT
 from roost.repo.commands import CommandParameter, CommandResponse

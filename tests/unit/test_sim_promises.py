@@ -8,10 +8,10 @@ from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.naming.topic import TopicFilter
-from roost.pubsub.arrival import Deliver, Missing, Subscribed, arrival_of
-from roost.pubsub.panel import Acknowledged, Published, Refused
-from roost.pubsub.policy import Policy, latest, sample, sequential
-from roost.pubsub.wishes import Wishes
+from roost.pubsub.consumers.arrival import Deliver, Missing, Subscribed, arrival_of
+from roost.pubsub.consumers.policy import Policy, latest, sample, sequential
+from roost.pubsub.consumers.wishes import Wishes
+from roost.pubsub.panels.panel import Acknowledged, Published, Refused
 from roost.sim import START, Crash, Crashed, Violation, World
 from roost.sim.deployment import GROUP, streams
 from roost.sim.happened import Happened

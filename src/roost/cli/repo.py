@@ -76,7 +76,7 @@ def _duties(options: argparse.Namespace, keys: KeyStore) -> list[Duty]:
 
     from roost.host.joining import group_file
     from roost.host.repo import duty_of
-    from roost.pubsub.repo import RepoSettings
+    from roost.pubsub.repos.repo import RepoSettings
 
     settings = RepoSettings(retention=tuple(rule_of(text) for text in options.retention))
     folder = options.store or keys.home / "store"

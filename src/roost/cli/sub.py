@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from roost.pubsub.arrival import Arrival
+    from roost.pubsub.consumers.arrival import Arrival
 
 SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified."
 

@@ -22,7 +22,7 @@ from roost.host.publishing import Readable, RunningPanel
 from roost.host.streams import StreamGroup, Wanted
 from roost.host.subscribing import Subscription
 from roost.naming import Name, NameLike
-from roost.pubsub.arrival import Arrival
+from roost.pubsub.consumers.arrival import Arrival
 from roost.repo.catalogue import Catalogue
 
 

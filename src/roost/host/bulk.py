@@ -16,7 +16,7 @@ from roost.errors import BadConfig
 from roost.host.listen import in_use
 from roost.host.server import Server
 from roost.machine import Effect
-from roost.pubsub.repo import Repo
+from roost.pubsub.repos.repo import Repo
 from roost.repo.bulk import BulkStream
 from roost.repo.cause import BULK
 from roost.wire import Data

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from roost.naming import Name
 from roost.naming.building import REPO, Group, numbered
-from roost.pubsub.arrival import Arrival, arrival_of
+from roost.pubsub.consumers.arrival import Arrival, arrival_of
 from roost.repo.catalogue import Catalogue, catalogue_of
 from roost.repo.question import ASK, Asked, Bundle, Bundled, Latest, decode_bundle, decode_streams, encode_question
 from roost.wire import Data

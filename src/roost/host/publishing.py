@@ -4,7 +4,7 @@
 panel sends it until a repo has it. `flush` waits for that. When the outbox is full, `publish` waits until there is
 room, those who called first going first. What repos refuse for good is in the log, in `refused`, and raised by `flush`.
 
-The machine is `roost.pubsub.panel`; its outbox is one file, which one process has at a time.
+The machine is `roost.pubsub.panels.panel`; its outbox is one file, which one process has at a time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from roost.host.serving import REGISTER_S
 from roost.machine import Effect, Note
 from roost.naming import Name, NameLike, as_name, building
 from roost.naming.building import numbered
-from roost.pubsub import panel as machine
-from roost.pubsub.arrival import Arrival
-from roost.pubsub.collector import Module
-from roost.pubsub.panel import Acknowledged, Panel, PanelSettings, Published, make_panel
+from roost.pubsub.consumers.arrival import Arrival
+from roost.pubsub.panels import panel as machine
+from roost.pubsub.panels.collector import Module
+from roost.pubsub.panels.panel import Acknowledged, Panel, PanelSettings, Published, make_panel
 from roost.repo.catalogue import Description, catalogue_of
 from roost.wire.reading import SENML_CBOR, Lineage, Reading
 from roost.wire.senml import Quality, Scalar, Value, encode_values

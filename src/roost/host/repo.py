@@ -1,4 +1,4 @@
-"""A repo in a process: a node, and inside it the repo's machine for each group it keeps (`roost.pubsub.repo`).
+"""A repo in a process: a node, and inside it the repo's machine for each group it keeps (`roost.pubsub.repos.repo`).
 
     panels, consumers ──▶ node ──▶ machine ──▶ RocksDB in a folder of its own
                            └─ links to the other repos: replication, and what is for one of them
@@ -34,7 +34,7 @@ from roost.naming import Name, building
 from roost.naming.building import REPO
 from roost.node import Node, NodeSettings
 from roost.node.introduction import INSIDE, Introduction
-from roost.pubsub.repo import Repo, RepoSettings
+from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.pubsub.resident import Resident
 from roost.repo.memory import MemoryStore
 from roost.trust.acceptance import Checker

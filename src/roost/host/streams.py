@@ -29,10 +29,10 @@ from roost.machine import SECOND
 from roost.naming import Name, NameLike
 from roost.naming.building import Group
 from roost.naming.topic import TopicFilter
-from roost.pubsub.arrival import Arrival
-from roost.pubsub.panel import PanelSettings
-from roost.pubsub.policy import Policy, latest, sample, sequential
-from roost.pubsub.wishes import Wish
+from roost.pubsub.consumers.arrival import Arrival
+from roost.pubsub.consumers.policy import Policy, latest, sample, sequential
+from roost.pubsub.consumers.wishes import Wish
+from roost.pubsub.panels.panel import PanelSettings
 from roost.repo.catalogue import Catalogue
 from roost.sync.subscriptions import NameRange
 
@@ -99,9 +99,10 @@ class StreamGroup:
         """Subscribe: `async for reading in group.subscribe("+/Heater/#")`; without wishes, to the whole group.
 
         A wish is an MQTT filter or a stream relative to the group, a name (all streams below it), or a `NameRange`.
-        `policy` is `sequential`, `latest`, `sample(n)`, or one of `roost.pubsub.policy`; with `since` it begins in the
-        past: at a time, so long ago (`"24h"`), or at a number. With a `name` the place is kept on the disk, in `folder`
-        (by default `subscriptions` in the home of this user), and the next run goes on where this one stopped.
+        `policy` is `sequential`, `latest`, `sample(n)`, or one of `roost.pubsub.consumers.policy`; with `since` it
+        begins in the past: at a time, so long ago (`"24h"`), or at a number. With a `name` the place is kept on the
+        disk, in `folder` (by default `subscriptions` in the home of this user), and the next run goes on where this one
+        stopped.
         """
         wanted = [self._wish(wish) for wish in wishes]
         kept = group_file(folder or home() / "subscriptions", self.name / name, "place") if name else None

@@ -9,7 +9,7 @@ file. So after a crash, or a `break` out of the bare loop, the one in hand comes
 see it twice stores `reading.stream` and `reading.number` with what comes of it.
 
 No more is fetched than there is room for (`room` readings that wait to be taken). What repos dropped on purpose never
-comes: `on_missing` is told, by default the log. The machine is `roost.pubsub.consumer`.
+comes: `on_missing` is told, by default the log. The machine is `roost.pubsub.consumers.consumer`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from roost.machine import Effect
 from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.naming.building import Group
-from roost.pubsub.arrival import Arrival, Deliver, Missing, Subscribed
-from roost.pubsub.consumer import Consumer, ConsumerSettings
-from roost.pubsub.policy import Policy
-from roost.pubsub.wishes import Wish
+from roost.pubsub.consumers.arrival import Arrival, Deliver, Missing, Subscribed
+from roost.pubsub.consumers.consumer import Consumer, ConsumerSettings
+from roost.pubsub.consumers.policy import Policy
+from roost.pubsub.consumers.wishes import Wish
 
 ROOM: Final = 256
 

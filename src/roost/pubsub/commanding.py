@@ -28,7 +28,7 @@ from roost.machine import MS, SECOND, Effect, Randomness
 from roost.machine.timetable import Timetable
 from roost.naming import Component, Name
 from roost.pubsub.asking import Asking
-from roost.pubsub.permission import is_repo, signer_of
+from roost.pubsub.repos.permission import is_repo, signer_of
 from roost.repo.batch import ALL_KEPT, INSERT_BATCH, Receipt, encode_batch
 from roost.repo.commands import (
     ACCEPTED,

@@ -1,8 +1,8 @@
 """A machine that shares a face with nobody: what it asks and answers goes through an endpoint of its own.
 
-A `Part` is a machine that speaks in questions and answers (`Ask`, `Cancel`, `Reply`, `Deny`) and knows no face: a membership of
-a sync group, a repo, a panel, a consumer. A `Resident` puts one on a face, for a node's inside and for the simulator;
-`roost.host.residence` puts one on the face of an application.
+A `Part` is a machine that speaks in questions and answers (`Ask`, `Cancel`, `Reply`, `Deny`) and knows no face: a
+membership of a sync group, a repo, a panel, a consumer. A `Resident` puts one on a face, for a node's inside and for
+the simulator; `roost.host.residence` puts one on the face of an application.
 """
 
 from __future__ import annotations

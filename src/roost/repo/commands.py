@@ -15,7 +15,7 @@ with the verbs `insert`, `insert check` and `delete`, each one component.
 
 repo-ng of today puts its answer into a ControlResponse, whose code counts and whose body may be older [§2.5]; both
 forms are read. Ours are bare, but for refusals: only the wrapped form has room to say which rule was broken. Watching
-a prefix, which repo-ng has given up, is not here. What the commands mean is `roost.pubsub.insertion`'s.
+a prefix, which repo-ng has given up, is not here. What the commands mean is `roost.pubsub.repos.insertion`'s.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 | Name     | 7     | a packet; in a snapshot the latest of each stream                                         |
 | Data     | 6     | a whole packet, where it is small enough to go along                                      |
 
-Types are even and above 32767, so that others pass over them. Numbers and names are `roost.pubsub.events`'.
+Types are even and above 32767, so that others pass over them. Numbers and names are `roost.pubsub.repos.events`'.
 """
 
 from __future__ import annotations

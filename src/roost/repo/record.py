@@ -13,7 +13,7 @@
 
 It is the content of `<repo>/seq=<n>`. Both forms of the paper are here: a batch is carried inside if all of it fits
 one record and `carry_bytes`, and named in as many records as it takes otherwise. One that names nothing says that its
-repo is there. Numbers, signatures and who is told are `roost.pubsub.recording`'s.
+repo is there. Numbers, signatures and who is told are `roost.pubsub.repos.recording`'s.
 """
 
 from __future__ import annotations

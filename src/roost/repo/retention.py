@@ -10,7 +10,7 @@ topic filters relative to the group.
   not among the oldest that `due` is asked about.
 
 Who may publish on a stream that matches `replaced_by` can have readings dropped: choose it as you choose a key. Walking
-over the streams and dropping is `roost.pubsub.pruning`.
+over the streams and dropping is `roost.pubsub.repos.pruning`.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ from typing import Any, Final
 from roost.errors import Backpressure
 from roost.machine import SECOND, Effect
 from roost.naming.topic import TopicFilter
-from roost.pubsub.consumer import ConsumerSettings
-from roost.pubsub.panel import PanelSettings
-from roost.pubsub.policy import Policy, sequential
-from roost.pubsub.repo import RepoSettings
-from roost.pubsub.wishes import Wish, Wishes
+from roost.pubsub.consumers.consumer import ConsumerSettings
+from roost.pubsub.consumers.policy import Policy, sequential
+from roost.pubsub.consumers.wishes import Wish, Wishes
+from roost.pubsub.panels.panel import PanelSettings
+from roost.pubsub.repos.repo import RepoSettings
 from roost.sim import topology, workload
 from roost.sim.deployment import GROUP, REPOS, rooms, streams
 from roost.sim.happened import Crash, Violation

@@ -23,14 +23,14 @@ from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.node import Node, NodeSettings
-from roost.pubsub.arrival import Deliver, Missing
-from roost.pubsub.collector import Module
-from roost.pubsub.consumer import Consumer, ConsumerSettings
-from roost.pubsub.panel import Panel, PanelSettings, Published, make_panel
-from roost.pubsub.policy import Policy
-from roost.pubsub.repo import Repo, RepoSettings
+from roost.pubsub.consumers.arrival import Deliver, Missing
+from roost.pubsub.consumers.consumer import Consumer, ConsumerSettings
+from roost.pubsub.consumers.policy import Policy
+from roost.pubsub.consumers.wishes import Wish
+from roost.pubsub.panels.collector import Module
+from roost.pubsub.panels.panel import Panel, PanelSettings, Published, make_panel
+from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.pubsub.resident import Part, Resident
-from roost.pubsub.wishes import Wish
 from roost.repo.store import Batch, Write, Written
 from roost.repo.store_log import LoggedStore, encode_batch
 from roost.sim.deployment import GROUP, MODULES

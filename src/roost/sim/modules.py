@@ -16,7 +16,7 @@ from roost.forwarding.endpoint_effects import Asked
 from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.conventions import timestamp
-from roost.pubsub.collector import Module
+from roost.pubsub.panels.collector import Module
 from roost.pubsub.resident import Event
 from roost.sim.deployment import GROUP, MODULES, UNITS
 from roost.sim.houses import House, key_of

@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 from roost.machine import MS
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.arrival import Deliver, Missing, Subscribed
-from roost.pubsub.panel import Acknowledged, Published, Refused
-from roost.pubsub.policy import LATEST, SAMPLE, Policy
-from roost.pubsub.wishes import Wishes
+from roost.pubsub.consumers.arrival import Deliver, Missing, Subscribed
+from roost.pubsub.consumers.policy import LATEST, SAMPLE, Policy
+from roost.pubsub.consumers.wishes import Wishes
+from roost.pubsub.panels.panel import Acknowledged, Published, Refused
 from roost.repo.numbering import numbered as number_in
 from roost.repo.shelving import DELETED
 from roost.repo.store import Damaged

@@ -21,7 +21,7 @@ from roost.sim import deployment
 if TYPE_CHECKING:
     from roost.host.publishing import RunningPanel
     from roost.host.streams import StreamGroup
-    from roost.pubsub.arrival import Arrival
+    from roost.pubsub.consumers.arrival import Arrival
 
 ROUND_S: Final = 0.5  # the hall samples every 10 s; nobody wants to watch that
 CATCH_UP_S: Final = 60.0

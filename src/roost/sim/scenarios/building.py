@@ -17,14 +17,14 @@ from typing import Final
 
 from roost.machine import MS, SECOND
 from roost.naming.topic import TopicFilter
-from roost.pubsub.anti_entropy import GRACE, PAUSE
 from roost.pubsub.commanding import LIFETIME_MS
-from roost.pubsub.comparison import EVERY
-from roost.pubsub.dispatch import MAX_PAUSE
-from roost.pubsub.panel import PanelSettings
-from roost.pubsub.policy import latest, sample, sequential
-from roost.pubsub.repo import RepoSettings
-from roost.pubsub.wishes import Wish
+from roost.pubsub.consumers.policy import latest, sample, sequential
+from roost.pubsub.consumers.wishes import Wish
+from roost.pubsub.panels.dispatch import MAX_PAUSE
+from roost.pubsub.panels.panel import PanelSettings
+from roost.pubsub.repos.anti_entropy import GRACE, PAUSE
+from roost.pubsub.repos.comparison import EVERY
+from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.record import CARRY_BYTES
 from roost.repo.retention import Rule
 from roost.sim import checkers, topology, workload

@@ -19,10 +19,10 @@ from typing import Final, TypeAlias
 from roost.errors import BadPacket
 from roost.forwarding.endpoint_effects import Asked
 from roost.machine import Effect
-from roost.pubsub.answering import Answering
 from roost.pubsub.asking import Asking
-from roost.pubsub.permission import Permission
-from roost.pubsub.shelf_port import ShelfPort, is_for_now
+from roost.pubsub.repos.answering import Answering
+from roost.pubsub.repos.permission import Permission
+from roost.pubsub.repos.shelf_port import ShelfPort, is_for_now
 from roost.pubsub.vetting import Unjudged
 from roost.repo.batch import ALL_KEPT, BUSY, NOT_AUTHORISED, SOME_REFUSED, Receipt, decode_batch
 from roost.repo.cause import INSERT

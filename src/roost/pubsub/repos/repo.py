@@ -22,24 +22,24 @@ from roost.machine import Effect, Randomness, earliest
 from roost.machine.disk import Save, Saved
 from roost.naming import Name, building
 from roost.naming.building import numbered
-from roost.pubsub.anti_entropy import AntiEntropy
 from roost.pubsub.asking import Asking
 from roost.pubsub.commanding import Commander
-from roost.pubsub.comparison import HOLDINGS, Comparison
-from roost.pubsub.copying import Copied, Copying
 from roost.pubsub.credentials import Credentials
-from roost.pubsub.data_interface import DataInterface
-from roost.pubsub.events import Events
-from roost.pubsub.insertion import Insertion
 from roost.pubsub.membership import Membership
-from roost.pubsub.peers import Peers
-from roost.pubsub.pruning import Pruning
-from roost.pubsub.questions import Questions
-from roost.pubsub.recording import Recording
-from roost.pubsub.replication import Replication
+from roost.pubsub.repos.anti_entropy import AntiEntropy
+from roost.pubsub.repos.comparison import HOLDINGS, Comparison
+from roost.pubsub.repos.copying import Copied, Copying
+from roost.pubsub.repos.data_interface import DataInterface
+from roost.pubsub.repos.events import Events
+from roost.pubsub.repos.insertion import Insertion
+from roost.pubsub.repos.peers import Peers
+from roost.pubsub.repos.pruning import Pruning
+from roost.pubsub.repos.questions import Questions
+from roost.pubsub.repos.recording import Recording
+from roost.pubsub.repos.replication import Replication
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.versioned import Versioned
 from roost.pubsub.resident import Deny, Event
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.versioned import Versioned
 from roost.pubsub.vetting import Then
 from roost.repo.batch import ALL_KEPT, Receipt
 from roost.repo.cause import REPLICATION

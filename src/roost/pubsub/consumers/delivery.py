@@ -23,8 +23,8 @@ from typing import Final, NamedTuple
 from roost.machine import MS, Effect, Note, Randomness
 from roost.machine.timetable import Timetable
 from roost.naming import Name
-from roost.pubsub.arrival import Deliver, Missing, arrival_of
-from roost.pubsub.policy import Policy
+from roost.pubsub.consumers.arrival import Deliver, Missing, arrival_of
+from roost.pubsub.consumers.policy import Policy
 from roost.wire import Data
 
 BUNDLE_FROM: Final = 3  # readings in a row

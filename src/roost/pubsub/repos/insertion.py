@@ -23,15 +23,15 @@ from roost.forwarding.endpoint_effects import Asked
 from roost.machine import SECOND, Effect, Randomness
 from roost.naming import Component, Name
 from roost.naming.component import GENERIC, PARAMETERS_DIGEST
-from roost.pubsub.answering import Answering
 from roost.pubsub.asking import Asking
-from roost.pubsub.handshake import MAX_NONCES, Handshake
-from roost.pubsub.intake import Intake, Pace, Target
-from roost.pubsub.permission import Permission
-from roost.pubsub.processes import MAX_PROCESSES, Process, Processes
-from roost.pubsub.removal import Removal
-from roost.pubsub.shelf_port import ShelfPort
-from roost.pubsub.streaming import Copier, Streaming
+from roost.pubsub.repos.answering import Answering
+from roost.pubsub.repos.handshake import MAX_NONCES, Handshake
+from roost.pubsub.repos.intake import Intake, Pace, Target
+from roost.pubsub.repos.permission import Permission
+from roost.pubsub.repos.processes import MAX_PROCESSES, Process, Processes
+from roost.pubsub.repos.removal import Removal
+from roost.pubsub.repos.shelf_port import ShelfPort
+from roost.pubsub.repos.streaming import Copier, Streaming
 from roost.repo import commands
 from roost.repo.batch import INSERT_BATCH
 from roost.repo.commands import CommandParameter, CommandResponse

@@ -19,13 +19,13 @@ from roost.forwarding.endpoint_effects import Asked
 from roost.forwarding.pending import Question
 from roost.machine import SECOND, Effect
 from roost.naming import Component, Name
-from roost.pubsub.answering import Answering
 from roost.pubsub.asking import Asking
-from roost.pubsub.intake import Intake, Pace, Target
-from roost.pubsub.permission import Permission
-from roost.pubsub.processes import Job, Process, Processes
-from roost.pubsub.removal import Removal
-from roost.pubsub.shelf_port import ShelfPort
+from roost.pubsub.repos.answering import Answering
+from roost.pubsub.repos.intake import Intake, Pace, Target
+from roost.pubsub.repos.permission import Permission
+from roost.pubsub.repos.processes import Job, Process, Processes
+from roost.pubsub.repos.removal import Removal
+from roost.pubsub.repos.shelf_port import ShelfPort
 from roost.repo import pyrepo
 from roost.repo.commands import COMPLETE, INSERT, REFUSED
 from roost.repo.pyrepo import CommandStatus, Notification, ObjectParameter, ObjectStatus

@@ -7,7 +7,7 @@
 The record is kept last, so that a record that is held is one that is done with; as long as something that it carries
 cannot be verified or something that it names cannot be had, it is not. What is here already is neither verified nor
 fetched again. A repo has a say about its group's packets, and not about other groups' or other repos' records
-(`roost.pubsub.permission`): what it says about these is refused and passed over.
+(`repos.permission`): what it says about these is refused and passed over.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from roost.machine import Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.peers import Peers
-from roost.pubsub.permission import permission_at
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.seeking import seek, verify
-from roost.pubsub.stock import Stock
+from roost.pubsub.repos.peers import Peers
+from roost.pubsub.repos.permission import permission_at
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.seeking import seek, verify
+from roost.pubsub.repos.stock import Stock
 from roost.repo.cause import DELETE, REPLICATION
 from roost.repo.numbering import numbered as number_in
 from roost.repo.record import Held, Record

@@ -29,15 +29,15 @@ from roost.machine.disk import Saved
 from roost.naming import Component, Name
 from roost.naming.building import Group
 from roost.naming.conventions import keyword
-from roost.pubsub.arrival import Subscribed
 from roost.pubsub.asking import Asking
-from roost.pubsub.beginning import Beginning
-from roost.pubsub.delivery import Delivery
-from roost.pubsub.fulfilment import Fulfilment
+from roost.pubsub.consumers.arrival import Subscribed
+from roost.pubsub.consumers.beginning import Beginning
+from roost.pubsub.consumers.delivery import Delivery
+from roost.pubsub.consumers.fulfilment import Fulfilment
+from roost.pubsub.consumers.policy import Policy, sequential
+from roost.pubsub.consumers.wishes import Wish, Wishes
 from roost.pubsub.membership import Membership
-from roost.pubsub.policy import Policy, sequential
 from roost.pubsub.resident import Event
-from roost.pubsub.wishes import Wish, Wishes
 from roost.sync.ledger import Ledger
 from roost.sync.port import Learned, Stream
 from roost.sync.presets import ROOST_PARTIAL, PartialPreset

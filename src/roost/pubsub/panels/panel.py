@@ -3,8 +3,8 @@
     publish ──▶ number, signature ──▶ outbox ──Saved──▶ Published ──▶ batches to a repo ──receipt──▶ Acknowledged
 
 - Numbers are dense from 1 in each stream. A panel whose disk is new or damaged asks the repos first which of its
-  numbers they have (`roost.pubsub.recollection`); until then `publish` raises `Backpressure`.
-- What is on the disk is sent until a repo has confirmed it (`roost.pubsub.dispatch`). What repos refuse for good is
+  numbers they have (`panels.recollection`); until then `publish` raises `Backpressure`.
+- What is on the disk is sent until a repo has confirmed it (`panels.dispatch`). What repos refuse for good is
   told, and set aside in the outbox.
 - What is not confirmed, and the last few that are, it also serves by name, for repos that fetch from producers.
 
@@ -24,13 +24,13 @@ from roost.machine.disk import Saved
 from roost.naming import Name, building
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.collector import Collector
 from roost.pubsub.commanding import Commander
 from roost.pubsub.credentials import Credentials
-from roost.pubsub.dispatch import MAX_READING_BYTES, WINDOW, Dispatch, Inserting
-from roost.pubsub.outbox import MAX_BYTES, MAX_ENTRIES, MAX_STREAMS, Outbox
-from roost.pubsub.outbox_log import Packet
-from roost.pubsub.recollection import Asker, AskLatest, Recollection
+from roost.pubsub.panels.collector import Collector
+from roost.pubsub.panels.dispatch import MAX_READING_BYTES, WINDOW, Dispatch, Inserting
+from roost.pubsub.panels.outbox import MAX_BYTES, MAX_ENTRIES, MAX_STREAMS, Outbox
+from roost.pubsub.panels.outbox_log import Packet
+from roost.pubsub.panels.recollection import Asker, AskLatest, Recollection
 from roost.pubsub.resident import Event
 from roost.repo.catalogue import Description, catalogue_of
 from roost.sync.port import Reply

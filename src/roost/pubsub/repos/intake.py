@@ -21,8 +21,8 @@ from roost.naming import Name
 from roost.naming.component import SEGMENT
 from roost.naming.conventions import segment
 from roost.pubsub.asking import Asking
-from roost.pubsub.permission import Permission
-from roost.pubsub.shelf_port import ShelfPort, is_for_now
+from roost.pubsub.repos.permission import Permission
+from roost.pubsub.repos.shelf_port import ShelfPort, is_for_now
 from roost.repo.cause import INSERT
 from roost.repo.commands import BUSY, COMPLETE, FAILED, REFUSED
 from roost.wire import Data

@@ -1,13 +1,13 @@
 """What other repos took in, brought here: which of their records are missing, and how they are had [NDN-PS §III-C].
 
-    Learned(repo, low, high) ─▶ records fetched, verified ─▶ done as they say (`roost.pubsub.enactment`), then kept
+    Learned(repo, low, high) ─▶ records fetched, verified ─▶ done as they say (`repos.enactment`), then kept
 
 So the records that are held are those that are done with, and a crash at any moment costs nothing but asking again.
 Many records are asked for in bundles, few by name, first of the repo they are of, then of others. A record that cannot
 be had now is tried again after a pause that doubles, beside the newer ones.
 
 Records that were dropped on purpose, or cannot be had at all, say nothing any more. Then `compare` is called, so that
-holdings are compared with that repo (`roost.pubsub.comparison`). Up to where a repo's records need not be asked for is
+holdings are compared with that repo (`repos.comparison`). Up to where a repo's records need not be asked for is
 a mark: `p` and the repo's name.
 """
 
@@ -24,11 +24,11 @@ from roost.machine.timetable import Timetable
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.enactment import Enactment
-from roost.pubsub.peers import MAX_PEERS, Peers
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.seeking import seek, verify
-from roost.pubsub.stock import Stock
+from roost.pubsub.repos.enactment import Enactment
+from roost.pubsub.repos.peers import MAX_PEERS, Peers
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.seeking import seek, verify
+from roost.pubsub.repos.stock import Stock
 from roost.repo.numbering import numbered as number_in
 from roost.repo.question import ASK, Bundle, Bundled, Run, decode_bundle, encode_question
 from roost.repo.record import decode_record

@@ -8,7 +8,7 @@ not bring goes to the next repo, and after all of them, with a pause that double
 repo has dropped on purpose are not missing. A bundle without any reading may be too small for the next one, so that is
 asked for by name.
 
-Each peer has a window of its own (`roost.pubsub.peers`), and wants take turns in it.
+Each peer has a window of its own (`repos.peers`), and wants take turns in it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from roost.machine.timetable import Timetable
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.peers import MAX_PEERS, MAX_WINDOW, Peer, Peers
-from roost.pubsub.seeking import verify
-from roost.pubsub.stock import Stock
-from roost.pubsub.wants import BUNDLED, Ended, Want
+from roost.pubsub.repos.peers import MAX_PEERS, MAX_WINDOW, Peer, Peers
+from roost.pubsub.repos.seeking import verify
+from roost.pubsub.repos.stock import Stock
+from roost.pubsub.repos.wants import BUNDLED, Ended, Want
 from roost.repo.cause import REPLICATION
 from roost.repo.numbering import numbered as number_in
 from roost.repo.question import ASK, Bundle, Run, decode_bundle, encode_question

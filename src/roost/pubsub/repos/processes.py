@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 from roost.machine import SECOND, Effect
 from roost.machine.timetable import Timetable
-from roost.pubsub.intake import Intake
-from roost.pubsub.removal import Removal
+from roost.pubsub.repos.intake import Intake
+from roost.pubsub.repos.removal import Removal
 from roost.repo.commands import COMPLETE, FAILED
 
 MAX_PROCESSES: Final = 1024

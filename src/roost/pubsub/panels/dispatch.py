@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from roost.machine import MS, SECOND, Effect, Note, Randomness, earliest
-from roost.pubsub.outbox_log import Packet
+from roost.pubsub.panels.outbox_log import Packet
 from roost.repo.batch import ALL_KEPT, MAX_BYTES, SOME_REFUSED, Receipt
 from roost.wire import Data
 

@@ -1,7 +1,7 @@
 """One packet by its exact name, from whichever other repo has it: asked of one after the other with a forwarding hint.
 
 The hint is a repo's unicast prefix, so that a producer that sleeps is not bothered [NDN-PS §III-C]. Silence and absence
-look alike here; bundles (`roost.pubsub.retrieval`) can tell them apart.
+look alike here; bundles (`repos.retrieval`) can tell them apart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from roost.forwarding.pending import Question
 from roost.machine import Effect
 from roost.naming import Name
 from roost.pubsub.asking import Asking
-from roost.pubsub.peers import Peers
+from roost.pubsub.repos.peers import Peers
 from roost.wire import Data
 
 LIFETIME_MS: Final = 1000

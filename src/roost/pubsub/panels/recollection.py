@@ -20,7 +20,7 @@ from roost.forwarding.pending import Question
 from roost.machine import SECOND, Effect, Note, Randomness
 from roost.naming import Name
 from roost.pubsub.asking import Asking
-from roost.pubsub.outbox import Outbox
+from roost.pubsub.panels.outbox import Outbox
 from roost.repo.numbering import MAX_NUMBER
 from roost.repo.question import ASK, Latest, decode_streams, encode_question
 from roost.wire import Data

@@ -6,7 +6,7 @@
 Only what this repo heard first is recorded (inserted, in bulk, deleted); what it got from others they have recorded.
 Numbers wait until full sync says from where they go on (`Ready`), because the disk of a repo that was replaced by an
 empty one knows nothing of those it gave before. What is kept meanwhile is remembered by name and recorded then; what is
-too much to remember shows when repos compare their holdings (`roost.pubsub.comparison`). A repo without any record
+too much to remember shows when repos compare their holdings (`repos.comparison`). A repo without any record
 makes one that names nothing, so that the others know it.
 
 Full sync cannot wait for ever: a repo whose disk is not certain, and which hears nobody, begins with numbers that it
@@ -22,7 +22,7 @@ from typing import Final
 from roost.machine import SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub.stock import Stock
+from roost.pubsub.repos.stock import Stock
 from roost.repo.cause import REPLICATION
 from roost.repo.numbering import numbered as numbered_by
 from roost.repo.record import CARRY_BYTES, encode_greeting, encode_named, encode_records, runs_of

@@ -2,7 +2,7 @@
 
     add ──▶ Save …… Saved ──▶ on the disk: it may be sent and served ──▶ forget (confirmed) or refuse (set aside)
 
-One log holds it all (`roost.pubsub.outbox_log`). One save is under way at a time; what is wanted meanwhile goes into
+One log holds it all (`panels.outbox_log`). One save is under way at a time; what is wanted meanwhile goes into
 the next, so a burst costs two. That something is confirmed waits for the next save, or `FLUSH` at most: if a crash
 loses it, the reading is sent again, which a repo takes for the same one. When the log is more than twice as large as
 what counts in it, it is replaced.
@@ -24,8 +24,8 @@ from roost.machine import SECOND, Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pubsub import outbox_log
-from roost.pubsub.outbox_log import Packet, Run
+from roost.pubsub.panels import outbox_log
+from roost.pubsub.panels.outbox_log import Packet, Run
 
 MAX_ENTRIES: Final = 100_000
 MAX_BYTES: Final = 64 << 20

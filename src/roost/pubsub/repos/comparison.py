@@ -1,11 +1,11 @@
 """What another repo holds, compared with what is here: whatever it has and we have not is fetched.
 
-    <repo>/holdings  ──gathered──▶  per stream: theirs − ours − gone  ──▶  fetched in bundles (`roost.pubsub.retrieval`)
+    <repo>/holdings  ──gathered──▶  per stream: theirs − ours − gone  ──▶  fetched in bundles (`repos.retrieval`)
 
 For what records cannot tell any more: a repo that starts with an empty disk in an old group, records that were dropped,
 readings that nobody recorded. One comparison is under way at a time; each repo is compared with at most once a minute,
 and the one whose turn it is every ten minutes or so, starting soon after we know one. Records are left to
-`roost.pubsub.replication`. What is no reading of a stream is in no holdings: records alone tell of it. Streams of other
+`repos.replication`. What is no reading of a stream is in no holdings: records alone tell of it. Streams of other
 groups are none of our business, whoever lists them.
 
 Of a long run MAX_RUN readings are fetched at a time, and the next only if some came: a repo may claim to hold 2^60.
@@ -22,11 +22,11 @@ from roost.machine import SECOND, Effect, Randomness, Rejected, earliest
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.asking import Asking
-from roost.pubsub.gathering import Gathering
-from roost.pubsub.peers import MAX_PEERS, Peers
-from roost.pubsub.permission import permission_at
-from roost.pubsub.retrieval import MAX_RUN, Retrieval
-from roost.pubsub.stock import Stock
+from roost.pubsub.repos.gathering import Gathering
+from roost.pubsub.repos.peers import MAX_PEERS, Peers
+from roost.pubsub.repos.permission import permission_at
+from roost.pubsub.repos.retrieval import MAX_RUN, Retrieval
+from roost.pubsub.repos.stock import Stock
 from roost.repo import intervals
 from roost.repo.holding import Holding
 from roost.repo.holdings import decode_holdings

@@ -5,7 +5,7 @@
     that came along  with the news of it, inside a reply of partial sync [NDN-PS, footnote 2]
 
 An order is over when everything asked for has been answered, verified or given up; what it lacks then is delivery's
-business (`roost.pubsub.delivery`).
+business (`consumers.delivery`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from roost.naming import Name
 from roost.naming.building import numbered
 from roost.naming.component import SEQUENCE
 from roost.pubsub.asking import Asking, Fetched
-from roost.pubsub.delivery import Delivery, Order
+from roost.pubsub.consumers.delivery import Delivery, Order
 from roost.repo.question import ASK, Bundle, decode_bundle, encode_question
 from roost.wire import Data
 

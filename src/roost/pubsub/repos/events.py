@@ -20,7 +20,7 @@ from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.naming.component import SEQUENCE
 from roost.naming.conventions import keyword, sequence, timestamp
-from roost.pubsub.versioned import Versioned
+from roost.pubsub.repos.versioned import Versioned
 from roost.repo.cause import DELETE
 from roost.repo.event import encode_event, encode_snapshot
 from roost.repo.shelving import Dropped, Kept

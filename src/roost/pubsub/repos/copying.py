@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from roost.machine import Effect
 from roost.naming import Name
-from roost.pubsub.peers import Peers
+from roost.pubsub.repos.peers import Peers
 from roost.wire import Data
 
 MAX_COPYING: Final = 256

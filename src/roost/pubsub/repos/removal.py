@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from roost.machine import Effect
-from roost.pubsub.intake import LAST_NUMBER, Done, Target
-from roost.pubsub.permission import Permission
-from roost.pubsub.shelf_port import ShelfPort
+from roost.pubsub.repos.intake import LAST_NUMBER, Done, Target
+from roost.pubsub.repos.permission import Permission
+from roost.pubsub.repos.shelf_port import ShelfPort
 from roost.repo.commands import COMPLETE, FAILED, REFUSED
 from roost.repo.store import Damaged
 from roost.wire import SignatureInfo

@@ -5,7 +5,7 @@
     scrub      the whole store is read, some packets a second, so that damage is found before somebody asks
 
 A hole that nobody can fill is tried again after a pause that doubles, up to an hour. What lies above the highest number
-is no hole: records tell of it, and comparisons of holdings (`roost.pubsub.comparison`).
+is no hole: records tell of it, and comparisons of holdings (`repos.comparison`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from roost.machine import SECOND, Effect, Note, earliest
 from roost.naming import Name
 from roost.naming.building import numbered as in_stream
 from roost.pubsub.asking import Asking
-from roost.pubsub.peers import Peers
-from roost.pubsub.replication import Replication
-from roost.pubsub.retrieval import Retrieval
-from roost.pubsub.seeking import seek
-from roost.pubsub.stock import Stock
+from roost.pubsub.repos.peers import Peers
+from roost.pubsub.repos.replication import Replication
+from roost.pubsub.repos.retrieval import Retrieval
+from roost.pubsub.repos.seeking import seek
+from roost.pubsub.repos.stock import Stock
 from roost.repo.numbering import numbered
 from roost.repo.recount import missing
 from roost.repo.store import Damaged, Store
