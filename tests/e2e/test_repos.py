@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.hall import GROUP, Hall, RepoProcess, three_repos
 
-from roost.errors import TimedOut
+from roost.errors import Unreachable
 from roost.host import Face, connect
 from roost.host.keystore import KeyStore
 from roost.host.publishing import RunningPanel
@@ -65,7 +65,7 @@ async def held(hall: Hall, repo: RepoProcess, count: int) -> list[float]:
     async with at(hall, "reader", repo) as face:
         group = group_of(face)
         while True:
-            with contextlib.suppress(TimedOut):  # there is a hole, which it will fill
+            with contextlib.suppress(Unreachable):  # there is a hole, which it will fill
                 readings = await group.read(WHOLE, repo=repo.name)
                 if len(readings) >= count:
                     assert [reading.number for reading in readings] == list(range(1, count + 1))

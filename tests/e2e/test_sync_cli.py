@@ -13,7 +13,7 @@ import pytest
 from tests.verbs import RUN, background, environment_of, roost
 
 from roost.cli import main
-from roost.host import group
+from roost.host import residence
 
 NODE = ["node", "--no-tcp", "--no-udp", "--no-ws"]
 BUILDING = "/BigCompany/Building1/Electricity"
@@ -146,7 +146,7 @@ def test_a_forwarder_that_does_not_answer_is_an_error(
 ) -> None:
     for name, value in environment_of(tmp_path).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(group, "REGISTER_S", 0.05)
+    monkeypatch.setattr(residence, "REGISTER_S", 0.05)
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(tmp_path / "silent"))
         silent.listen()

@@ -22,6 +22,7 @@ class Disk(MemoryStore):
         self.begun = threading.Event()
         self.groups: list[int] = []
         self.is_full = False
+        self.is_broken = False
         self.is_closed = False
 
     def write(self, batches: Sequence[Batch]) -> None:
@@ -30,6 +31,8 @@ class Disk(MemoryStore):
         self.groups.append(len(batches))
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
+        if self.is_broken:
+            raise Exception("IO error: nobody knows")  # noqa: TRY002  as rocksdict does
         super().write(batches)
 
     def close(self) -> None:
@@ -91,6 +94,21 @@ def test_a_full_disk_fails_the_group_and_the_next_is_tried_again() -> None:
         await told.until(lambda: len(told.answers) == 2)
         assert told.answers[1] == Written("data", 2)
         assert disk.get(Name.of("packet", "1")) is None
+        await driver.close()
+
+    asyncio.run(story())
+
+
+def test_whatever_goes_wrong_with_a_write_is_answered() -> None:
+    async def story() -> None:
+        disk, told = Disk(), Told()
+        disk.is_broken = True
+        disk.go.set()
+        driver = StoreDriver("data", disk, told.said)
+        driver.write(write(1))
+        await told.until(lambda: len(told.answers) == 1)
+        reason = "the store could not be written: IO error: nobody knows; make room, or mend the disk"
+        assert told.answers == [Unwritten("data", 1, reason)]
         await driver.close()
 
     asyncio.run(story())

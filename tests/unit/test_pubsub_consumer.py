@@ -336,6 +336,35 @@ def test_a_damaged_place_delivers_again_rather_than_never() -> None:
     assert world.numbers()[3:] == sorted(world.numbers()[3:])
 
 
+def test_so_long_ago_is_said_of_the_first_start_and_streams_that_came_to_be_since_then_lose_nothing() -> None:
+    world = World(policy=sequential().since(time_ns=START))
+    world.publish(VOLTAGE, [1])
+    begun(world)
+    world.publish(CURRENT, [1, 2])
+    world.run(10 * MS)  # before anybody acknowledged any of it
+    world._policy = sequential().since(time_ns=world.now + 10 * SECOND)
+    world.arrivals.clear()
+    world.restart()
+    world.publish(VOLTAGE, [2])
+    world.run(2 * SECOND)
+    assert world.numbers(VOLTAGE) == [2]
+    assert world.numbers(CURRENT) == [1, 2]
+
+
+def test_a_place_whose_beginning_cannot_be_read_delivers_again_rather_than_never() -> None:
+    world = World()
+    world.publish(VOLTAGE, [1])
+    begun(world)
+    world.publish(CURRENT, [1])
+    world.run(SECOND)
+    world.disk = b"xxxx" + world.disk[4:]
+    world.arrivals.clear()
+    world.restart()
+    world.run(SECOND)
+    assert world.numbers(VOLTAGE) == [1]
+    assert world.numbers(CURRENT) == [1]
+
+
 def test_another_repo_goes_on_where_the_last_one_stopped() -> None:
     world = World(repos=2)
     begun(world)

@@ -189,7 +189,6 @@ def test_bounds_in_readings_bytes_and_streams_refuse_all_or_nothing() -> None:
     for bounds, what in (
         ({"max_entries": 2}, "2 readings"),
         ({"max_bytes": 2 * size + 1}, "bytes"),
-        ({"max_streams": 1}, "1 streams"),
     ):
         disk = Disk()
         outbox = disk.open(**bounds)
@@ -205,6 +204,34 @@ def test_bounds_in_readings_bytes_and_streams_refuse_all_or_nothing() -> None:
     disk.keep(outbox, packet(A, 1))
     outbox.forget(outbox.kept(), 0)
     disk.keep(outbox, packet(A, 2))
+
+
+def test_what_will_never_fit_is_refused_without_a_time_to_try_again() -> None:
+    size = len(packet(A, 1).wire)
+    for bounds, what in (
+        ({"max_entries": 1}, "1 readings"),
+        ({"max_bytes": 2 * size - 1}, "bytes"),
+        ({"max_streams": 1}, "1 streams"),
+    ):
+        outbox = Disk().open(**bounds)
+        with pytest.raises(Backpressure, match=what) as caught:
+            outbox.add([packet(A, 1), packet(B, 1)])
+        assert caught.value.retry_after_ms == 0
+        assert len(outbox) == 0
+
+
+def test_what_was_confirmed_while_a_save_took_long_is_written_behind_it() -> None:
+    disk = written(packet(A, 1))
+    outbox = disk.open()
+    (slow,) = outbox.add([packet(A, 2)])
+    outbox.forget(outbox.kept(), 0)
+    assert outbox.tick(FLUSH) == []
+    assert isinstance(slow, Save)
+    disk.content += slow.data
+    _, (behind,) = outbox.saved(Saved(slow.file, slow.ticket))
+    assert isinstance(behind, Save)
+    disk.content += behind.data
+    assert [each.number for each in disk.open().kept()] == [2]
 
 
 def test_what_is_refused_is_set_aside_over_restarts_and_can_be_taken_back() -> None:

@@ -126,7 +126,7 @@ def test_what_no_repo_confirms_is_sent_again_with_growing_pauses_one_command_at_
     house.save()
     assert len(house.repo.waiting) == WINDOW
     house.fail()
-    notes = [effect for effect in house.told if isinstance(effect, Note) and effect.event == "repo unreachable"]
+    notes = [effect for effect in house.told if isinstance(effect, Note) and effect.event == "readings unconfirmed"]
     assert len(notes) == 1
     pauses = []
     for _ in range(12):
@@ -226,6 +226,23 @@ def test_a_reading_that_is_refused_once_because_a_certificate_was_missing_is_not
     assert house.refused() == []
 
 
+def test_what_was_set_aside_is_sent_again_with_the_next_start() -> None:
+    house = started()
+    house.publish("1")
+    house.save()
+    ((_, then),) = house.repo.waiting
+    house.repo.waiting.clear()
+    house.do(then(Receipt(206, 0, ((0, "no rule"),)), "", house.now))
+    house.wait(120 * SECOND)
+    house.save()
+    assert house.repo.waiting == []
+    house.crash()
+    house.start()
+    house.answer()
+    assert house.acknowledged() == [(VOLTAGE, 1, 1)]
+    assert house.panel.outbox.refused() == []
+
+
 def test_a_full_outbox_says_so_and_takes_more_when_a_repo_has_taken_some() -> None:
     house = started(PanelSettings(max_entries=2))
     house.publish("1", "2")
@@ -313,6 +330,9 @@ def test_a_damaged_panel_never_goes_on_alone() -> None:
         with pytest.raises(Backpressure):
             house.publish("3")
     assert house.repo.asked
+    notes = [effect for effect in house.told if isinstance(effect, Note) and effect.event == "numbers unsettled"]
+    assert len(notes) == ALONE_TRIES * 3
+    assert dict(notes[0].facts)["reason"] == "nobody answered"
 
 
 def test_a_damaged_panel_waits_until_two_answers_agree() -> None:

@@ -183,7 +183,7 @@ def test_commands_of_who_may_not_command_are_refused(keys: World, who: str) -> N
     panel = street.panel("Panel1", commands=keys[who].signer)
     publish(street, panel, VOLTAGE1)
     street.run(20)
-    notes = [dict(note.facts)["reason"] for note in street.told("Panel1", Note) if note.event == "repo unreachable"]
+    notes = [dict(note.facts)["reason"] for note in street.told("Panel1", Note) if note.event == "readings unconfirmed"]
     assert notes
     assert all("says 403" in str(note) and "[rule #batch" in str(note) for note in notes)
     assert street.refused("Repo1", f"the key of {who} may not sign", "#batch")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
+from roost.errors import Unreachable
 from roost.naming import Name
 from roost.naming.building import REPO, Group, numbered
 from roost.pubsub.consumers.arrival import Arrival, arrival_of
@@ -50,7 +51,7 @@ class History:
                 for stream, number in streams.entries
                 if prefix.starts_with(records) or not stream.starts_with(records)
             )
-            if not streams.more:
+            if not streams.more or not streams.entries:
                 return found
             after = streams.entries[-1][0]
 
@@ -74,7 +75,7 @@ class History:
             for _, data in readings:
                 await self._verify(data)
             if following == number:  # too large for a bundle, or on its way from another repo: the name says
-                readings = [(number, await self._fetch(numbered(stream, number), hints=(self._prefix(repo),)))]
+                readings = [(number, await self._one(numbered(stream, number), repo))]
                 following += 1
             found += [arrival_of(stream, each, data, self._clock()) for each, data in readings]
             number = following
@@ -88,6 +89,16 @@ class History:
                 for arrival in await self.read(stream, 1, None, repo):
                     catalogue.take(arrival.data.name, arrival.data.content)
         return catalogue
+
+    async def _one(self, name: Name, repo: str | None) -> Data:
+        try:
+            return await self._fetch(name, hints=(self._prefix(repo),))
+        except Unreachable as error:
+            where = "the repo that was asked" if repo is None else repo
+            raise Unreachable(
+                f"{where} has later readings than {name}, but not this one: it fetches what it lacks from other repos, "
+                f"so try again soon ({error})"
+            ) from None
 
     def _prefix(self, repo: str | None) -> Name:
         return self._group.service if repo is None else self._group.repo(repo).name

@@ -18,13 +18,15 @@ from typing import Final, TypeAlias
 from roost.errors import Backpressure, Refused
 from roost.host.residence import Residence, Way
 from roost.host.serving import REGISTER_S
-from roost.machine import Effect, Note
+from roost.machine import MS, Effect, Note
 from roost.naming import Name, NameLike, as_name, building
 from roost.naming.building import numbered
 from roost.pubsub.consumers.arrival import Arrival
 from roost.pubsub.panels import panel as machine
 from roost.pubsub.panels.collector import Module
+from roost.pubsub.panels.dispatch import MIN_PAUSE, UNCONFIRMED
 from roost.pubsub.panels.panel import Acknowledged, Panel, PanelSettings, Published, make_panel
+from roost.pubsub.panels.recollection import UNSETTLED
 from roost.repo.catalogue import Description, catalogue_of
 from roost.wire.reading import SENML_CBOR, Lineage, Reading
 from roost.wire.senml import Quality, Scalar, Value, encode_values
@@ -177,10 +179,21 @@ class RunningPanel(Residence[Panel]):
             self._untold += 1
             self._session.journal.warn("repos refuse %s/seq=%d: %s", effect.stream, effect.number, effect.reason)
         elif isinstance(effect, Note):  # that numbers can be given now is one
-            self._session.journal.write(effect, self._session.clock())
+            self._pass_on(effect)
         else:
             return isinstance(effect, Acknowledged)
         return True
+
+    def _pass_on(self, note: Note) -> None:
+        """Log a note; what keeps `publish` or `flush` waiting, but for a first hitch, is for people to read."""
+        facts = dict(note.facts)
+        if note.event == UNCONFIRMED and int(facts["pause_ms"]) * MS > MIN_PAUSE:
+            self._session.journal.warn("%s: %d readings wait for a repo: %s", self.name, self.waiting, facts["reason"])
+        elif note.event == UNSETTLED:
+            asked = "%s: which numbers were given is not certain, and no repo says so: %s"
+            self._session.journal.warn(asked, self.name, facts["reason"])
+        else:
+            self._session.journal.write(note, self._session.clock())
 
     async def _done(self, command: Callable[[int], list[Effect]]) -> None:
         """Give a command; as long as there is no room for it, wait for some."""

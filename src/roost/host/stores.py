@@ -64,8 +64,9 @@ class StoreDriver:
     def _write(self, group: list[Write]) -> list[Written | Unwritten]:
         try:
             self.keeper.write([effect.batch for effect in group])
-        except OSError as error:
-            reason = f"the store could not be written: {error.strerror or error}; make room, or mend the disk"
+        except Exception as error:  # noqa: BLE001  whatever it was: a machine that gets no answer waits for ever
+            said = (error.strerror if isinstance(error, OSError) else None) or error
+            reason = f"the store could not be written: {said}; make room, or mend the disk"
             return [Unwritten(self.name, effect.ticket, reason) for effect in group]
         return [Written(self.name, effect.ticket) for effect in group]
 

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Final, Self, TypeAlias
 
 from roost.host.residence import Opening, Residence, Way
-from roost.machine import Effect
+from roost.machine import Effect, Note
 from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.naming.building import Group
 from roost.pubsub.consumers.arrival import Arrival, Deliver, Missing, Subscribed
 from roost.pubsub.consumers.consumer import Consumer, ConsumerSettings
+from roost.pubsub.consumers.delivery import AWAITED
 from roost.pubsub.consumers.policy import Policy
 from roost.pubsub.consumers.wishes import Wish
 
@@ -119,6 +120,10 @@ class Subscription(Residence[Consumer]):
             self._queue.append(effect)
         elif isinstance(effect, Subscribed):
             self._subscribed = True
+        elif isinstance(effect, Note) and effect.event == AWAITED:
+            facts = dict(effect.facts)
+            awaited = (facts["stream"], facts["number"])
+            self._session.journal.warn("%s %d was announced, and no repo that answers has it: it is waited for", *awaited)
         else:
             return False
         return True

@@ -11,14 +11,15 @@ its acknowledgement was not on the disk yet. PSync's own place need not be kept 
 
 The application has room for `credit` readings at first, and for more as it says so (`take`); no more are fetched. The
 file also says for which wishes and policy it was begun: if these change, streams that are in it go on where they were,
-and the others begin as the policy says. If it is damaged, streams that cannot be read begin with 1: rather twice than
-never.
+and the others begin as the policy says. A time to look back to is that of the first start for good: "24 hours ago"
+says another time at every start, and a stream that came to be meanwhile would lose its first readings. If the file is
+damaged, streams that cannot be read begin with 1: rather twice than never.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
@@ -94,13 +95,16 @@ class Consumer:
         subscriptions = self._wishes.subscriptions()
         member = PSyncConsumer(group.subscriptions, settings.preset, subscriptions, randomness, b"", "")
         self.membership: Final = Membership(member, verifier)
-        self._beginning: Final = Beginning(
-            self.asking, group.service, self.policy.from_time, randomness, self._found_beginning
-        )
         self._place: Final = Ledger(file, saved, settings.max_streams + _SPARE)
-        fingerprint = sha256(self._wishes.fingerprint() + repr(self.policy).encode()).digest()
-        self._mark: Final = Name.of(_BEGUN, Component(fingerprint))
-        self._begun = self._place.get(self._mark) is not None
+        timeless = replace(self.policy, from_time=min(1, self.policy.from_time))
+        fingerprint = sha256(self._wishes.fingerprint() + repr(timeless).encode()).digest()
+        self._mark: Final = Name.of(_BEGUN, Component(fingerprint))  # its number is the time to look back to, or 1
+        begun = self._place.get(self._mark)
+        self._begun = begun is not None or self._place.damaged
+        self._from_time: Final = begun[1] if begun is not None and self.policy.from_time else self.policy.from_time
+        self._beginning: Final = Beginning(
+            self.asking, group.service, self._from_time, randomness, self._found_beginning
+        )
         self._sought: Final[dict[Name, None]] = {}  # streams whose beginning is being sought; bound: max_streams
         self._paged = self._begun  # whether the wished ranges have been sought as a whole
         self._started = False
@@ -227,7 +231,7 @@ class Consumer:
         if not self.policy.from_number:
             for flow in self.delivery.flows():
                 effects += self._keep(flow.stream, flow.placed) if flow.placed else []
-        return effects + self._keep(self._mark, 1)
+        return effects + self._keep(self._mark, self._from_time or 1)
 
     def _keep(self, stream: Name, number: int) -> list[Effect]:
         try:

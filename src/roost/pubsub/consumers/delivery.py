@@ -32,6 +32,7 @@ MAX_ORDER: Final = 64
 _RETRY_LOW_MS: Final = 50
 _RETRY_HIGH_MS: Final = 5000
 _WORRY_TRIES: Final = 8  # after so many it is noted that a reading does not come
+AWAITED: Final = "reading awaited"
 
 
 @dataclass(slots=True)
@@ -208,7 +209,7 @@ class Delivery:
         self._timers.set(flow.ticket, now + self._randomness.randint(longest // 2 * MS, longest * MS))
         if flow.tries != _WORRY_TRIES:
             return []
-        return [Note("reading awaited", (("stream", str(flow.stream)), ("number", order.low)))]
+        return [Note(AWAITED, (("stream", str(flow.stream)), ("number", order.low)))]
 
 
 def _end_of_run(number: int, runs: Sequence[tuple[int, int]]) -> int:

@@ -29,6 +29,7 @@ FILL: Final = 20 * MS
 MIN_PAUSE: Final = SECOND // 2
 MAX_PAUSE: Final = 30 * SECOND
 REFUSALS: Final = 4
+UNCONFIRMED: Final = "readings unconfirmed"
 
 Inserted: TypeAlias = Callable[[Receipt | None, str, int], list[Effect]]
 
@@ -172,7 +173,7 @@ class Dispatch:
             return []
         self._pause = min(MAX_PAUSE, self._pause * 2 or MIN_PAUSE)
         self._resume_at = now + max(min(wait, MAX_PAUSE), self._jittered(self._pause))
-        return [Note("repo unreachable", (("reason", reason), ("pause_ms", self._pause // MS)))]
+        return [Note(UNCONFIRMED, (("reason", reason), ("pause_ms", self._pause // MS)))]
 
     def _jittered(self, pause: int) -> int:
         """Between half and all of it, so that panels which lost the same repo do not come back in step."""

@@ -10,8 +10,9 @@ what counts in it, it is replaced.
 If something in the log is damaged, which numbers stood there is unknown: the outbox is `damaged`, and nothing is saved
 before its owner has asked the repos what they know of its streams (`settle`).
 
-When it is full, it refuses (`Backpressure`). It does not drop the oldest: numbers are dense, and a number that nobody
-can serve would be a hole that every repo and every consumer waits for.
+When it is full, it refuses (`Backpressure`, which says when to try again; not at all if it will never fit). It does not
+drop the oldest: numbers are dense, and a number that nobody can serve would be a hole that every repo and every
+consumer waits for.
 """
 
 from __future__ import annotations
@@ -114,19 +115,19 @@ class Outbox:
         if not self.settled:
             self._turn_away(count, "the numbers of its streams are not certain, the repos are being asked")
         if len(self) + count > self.max_entries:
-            self._turn_away(count, f"{self.max_entries} readings are the limit")
+            self._turn_away(count, f"{self.max_entries} readings are the limit", for_good=count > self.max_entries)
         if self.held_bytes >= self.max_bytes:
             self._turn_away(count, f"{self.max_bytes} bytes are the limit")
         new = {stream: None for stream in streams if stream not in self._given}
         if len(self._given) + len(new) > self.max_streams:
-            self._turn_away(count, f"{self.max_streams} streams are the limit")
+            self._turn_away(count, f"{self.max_streams} streams are the limit", for_good=True)
 
     def add(self, packets: Sequence[Packet]) -> list[Effect]:
         """Take these, all or none; their numbers follow on `highest`. `saved` says when they are on the disk."""
         self.check([packet.stream for packet in packets])
         size = sum([len(packet.wire) for packet in packets])
         if self.held_bytes + size > self.max_bytes:
-            self._turn_away(len(packets), f"{self.max_bytes} bytes are the limit")
+            self._turn_away(len(packets), f"{self.max_bytes} bytes are the limit", for_good=size > self.max_bytes)
         for packet in packets:
             self._count(packet.stream, packet.number)
         self.held_bytes += size
@@ -142,7 +143,8 @@ class Outbox:
         self._under_way = []
         for packet in through:
             self._kept[packet.value] = packet
-        return through, self._save() if self._wanted else []
+        overdue = bool(self._frames) and self._flush_at is None
+        return through, self._save() if self._wanted or overdue else []
 
     # -- what goes
 
@@ -209,9 +211,9 @@ class Outbox:
 
     # -- inside
 
-    def _turn_away(self, count: int, why: str) -> None:
+    def _turn_away(self, count: int, why: str, *, for_good: bool = False) -> None:
         self.turned_away += count
-        raise Backpressure(f"the outbox takes no more: {why}", RETRY_AFTER_MS)
+        raise Backpressure(f"the outbox takes no more: {why}", 0 if for_good else RETRY_AFTER_MS)
 
     def _count(self, stream: Name, number: int) -> None:
         if stream not in self._given:

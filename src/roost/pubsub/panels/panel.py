@@ -4,8 +4,8 @@
 
 - Numbers are dense from 1 in each stream. A panel whose disk is new or damaged asks the repos first which of its
   numbers they have (`panels.recollection`); until then `publish` raises `Backpressure`.
-- What is on the disk is sent until a repo has confirmed it (`panels.dispatch`). What repos refuse for good is
-  told, and set aside in the outbox.
+- What is on the disk is sent until a repo has confirmed it (`panels.dispatch`). What repos refuse is told, and set
+  aside in the outbox until the next start: each is a hole in its stream, which every consumer of it waits for.
 - What is not confirmed, and the last few that are, it also serves by name, for repos that fetch from producers.
 
 The face is its driver's, and so is the disk.
@@ -166,6 +166,7 @@ class Panel:
 
     def start(self, now: int) -> list[Effect]:
         """Begin, or begin again: the network is back, so nothing has to wait longer."""
+        self.dispatch.add(self.outbox.take_back(now))
         return self._recollection.start(now) + self.collector.start(now) + self.dispatch.start(now)
 
     def receive(self, event: Event, now: int) -> list[Effect]:

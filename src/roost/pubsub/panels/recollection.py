@@ -32,6 +32,7 @@ MIN_PAUSE: Final = SECOND
 MAX_PAUSE: Final = 30 * SECOND
 MAX_PAGES: Final = 1024
 MAX_TOLD: Final = MAX_NUMBER // 2
+UNSETTLED: Final = "numbers unsettled"
 _LIFETIME_MS: Final = 2000
 _TRIES: Final = 2
 
@@ -110,7 +111,7 @@ class Recollection:
                 return [Note("panel starts alone", (("reason", reason),)), *outbox.settle({})]
             pause = min(MAX_PAUSE, MIN_PAUSE << min(self._tries, 10))
             self._again_at = now + pause // 2 + self._randomness.randint(0, pause // 2)
-            return []
+            return [Note(UNSETTLED, (("reason", reason),))]
         news = {
             stream: number
             for stream, number in numbers.items()
