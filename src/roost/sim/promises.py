@@ -9,7 +9,8 @@
 - Within one incarnation a stream is delivered in order, once, and (`sequential`, `sample`) without gaps. Across
   incarnations nothing is skipped, and only what was delivered within two syncs of the disk before a crash comes again:
   one save may be under way then, and the next one has it.
-- A subscription to what is new (no `since`) is owed what was published after it was told `Subscribed`.
+- A subscription to what is new (no `since`) is owed what was published after it was told `Subscribed`; one since a
+  time begins with what retention has left when it first hears of a stream.
 
 Exempt is what `lost` holds when everything is over: readings on a disk that was emptied or had bits flipped, when no
 other repo had them yet. Promise 1 is "at least one repo", so a panel that asks for one copy takes that risk; the
@@ -234,6 +235,10 @@ class Promises:
             if complete and flow.last != high:
                 raise Violation(f"{station} has {stream} {flow.last}, the latest is {high}", self.world.now)
             return
+        if policy.from_time and self._prunes:  # it begins with what was still there when it found its beginning
+            first = min([*flow.delivered, *flow.missing], default=high + 1)
+            while low < first and self._is_gone(numbered(stream, low).value):
+                low += 1
         for number in range(low, high + 1):
             due = policy.next(stream, number, number) == number
             if due and number not in flow.delivered and number not in flow.missing:
