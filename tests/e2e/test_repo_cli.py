@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from tests.verbs import RUN, background, environment_of, roost
@@ -69,6 +71,28 @@ def test_mistakes_are_told_with_what_to_do(environment: dict[str, str], tmp_path
     nobody = environment_of(tmp_path / "nobody")
     assert b"roost init" in roost(nobody, "sub", GROUP).stderr
     assert b"roost init" in roost(nobody, "repo", "Repo1").stderr
+
+
+def test_who_is_stopped_while_no_repo_answers_says_what_waits_and_sends_it_the_next_time(
+    environment: dict[str, str],
+) -> None:
+    publish = ("pub", GROUP, "Panel1", "Heater/Voltage")
+    with background(environment, "repo", "Repo1", *LISTEN, until="ready"):
+        assert roost(environment, *publish, "229").returncode == 0
+    with (
+        background(environment, "node", *LISTEN, until="ready"),
+        subprocess.Popen([*RUN, *publish, "230"], env=environment, stdout=PIPE, stderr=PIPE, text=True) as publishing,
+    ):
+        assert publishing.stdout is not None
+        assert publishing.stdout.readline().endswith("Voltage 2\n")
+        publishing.send_signal(signal.SIGINT)
+        publishing.send_signal(signal.SIGTERM)  # at once
+        assert "1 readings wait for a repo" in publishing.communicate(timeout=30)[1]
+        assert publishing.returncode == 1
+    with background(environment, "repo", "Repo1", *LISTEN, until="ready"):
+        assert roost(environment, *publish, "231").returncode == 0
+        shown = roost(environment, "sub", GROUP, "--since", "1", "--json", "--count", "3").stdout.splitlines()
+        assert [json.loads(line)["value"] for line in shown] == [229, 230, 231]
 
 
 def test_a_store_belongs_to_one_process(environment: dict[str, str]) -> None:

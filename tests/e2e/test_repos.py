@@ -135,6 +135,23 @@ def test_what_a_repo_confirmed_and_could_not_pass_on_before_it_was_killed_is_del
     run(test)
 
 
+def test_what_two_repos_confirmed_is_there_although_the_one_in_use_burnt_down(hall: Hall, tmp_path: Path) -> None:
+    async def test() -> None:
+        with three_repos(hall) as repos:
+            async with (
+                at(hall, "pi1", *repos) as face,
+                group_of(face).panel("pi1", folder=tmp_path, copies=2) as panel,
+            ):
+                await publish(panel, 1, 50)
+                await panel.flush()
+                repos[0].kill()
+                shutil.rmtree(hall.store(repos[0].name))
+            for repo in repos[1:]:
+                assert await held(hall, repo, 50) == list(range(1, 51))
+
+    run(test)
+
+
 def test_a_repo_replaced_by_an_empty_one_has_everything_again(hall: Hall, tmp_path: Path) -> None:
     async def test() -> None:
         with three_repos(hall) as repos:

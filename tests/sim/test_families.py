@@ -18,7 +18,7 @@ RUNS = {
     "forwarding": 600,  # enough to catch each loop rule left out, several times over
     "building": 16,  # whole nodes and stores, a second each
 }
-RUNS_OF_OTHERS = 64
+RUNS_OF_OTHERS = 48
 PARTS = 8
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from roost.cli import main
-from roost.errors import BadConfig, InvalidInput, NoKey, Refused
+from roost.errors import Backpressure, BadConfig, InvalidInput, NoKey, Refused
 from roost.host import Listen, connect, connect_sync
 from roost.host.keystore import KeyStore
 from roost.host.paths import home
@@ -222,6 +222,44 @@ def test_a_panel_goes_on_with_its_numbers_and_with_what_waits_after_a_restart() 
             assert await panel.publish(STREAM, 2) == 2
             await panel.flush()
             assert [reading.value for reading in await theirs.read(STREAM)] == [1, 2]
+
+    run(test)
+
+
+def test_what_repos_confirmed_is_not_sent_again_by_the_next_run() -> None:
+    async def test() -> None:
+        async with reached() as (ours, _):
+            async with ours.panel("Panel1") as panel:
+                await panel.publish(STREAM, 1)
+                await panel.flush()
+            async with ours.panel("Panel1") as panel:
+                assert panel.waiting == 0
+                assert panel.part.dispatch.sent == 0
+
+    run(test)
+
+
+def test_more_readings_than_a_panel_has_room_for_are_refused_at_once() -> None:
+    async def test() -> None:
+        settings = PanelSettings(max_entries=5)
+        async with reached() as (ours, _), ours.panel("Panel1", durable=False, settings=settings) as panel:
+            with pytest.raises(Backpressure, match="5 readings are the limit"):
+                await panel.publish_many([(STREAM, number) for number in range(6)])
+
+    run(test)
+
+
+def test_a_panel_whose_clock_is_wrong_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with repo(), connect() as face:
+            async with face.group(GROUP).panel("Panel1") as panel:
+                await panel.publish(STREAM, 1)
+                await panel.flush()
+                panel._session.clock._offset += 90 * SECOND
+                await panel.publish(STREAM, 2)
+                while "ahead of our clock" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                    await asyncio.sleep(0.02)
+            assert "set the clocks of both sides (NTP)" in caplog.text
 
     run(test)
 

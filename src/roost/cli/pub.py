@@ -1,10 +1,14 @@
-"""`roost pub GROUP PANEL STREAM VALUE`: publish readings as a panel, and wait until a repo has them."""
+"""`roost pub GROUP PANEL STREAM VALUE`: publish readings as a panel, and wait until a repo has them.
+
+After a signal it waits `GRACE_S` more at most, after a second one no more: what no repo has yet is on the disk, and
+goes with the next run.
+"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import asyncio
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from roost.host.publishing import RunningPanel
 
 SUMMARY = "Publish readings as a panel: one, one every so often, or those on standard input."
+
+GRACE_S: Final = 3.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,21 +65,35 @@ async def _publish(options: argparse.Namespace) -> None:
     import signal
 
     from roost.cli import note
+    from roost.errors import TimedOut
     from roost.host import connect
     from roost.host.locate import await_node
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+
+    def stop() -> None:
+        loop.call_later(0 if stopped.is_set() else GRACE_S, lambda: task and task.cancel())
+        stopped.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
-    async with (
-        connect(uris) as face,
-        face.group(options.group).panel(options.panel, folder=options.folder, copies=options.copies) as panel,
-    ):
-        async for stream, value in _readings(options, stopped):
-            await _publish_one(panel, stream, value, options.unit)
-        await panel.flush()
+        loop.add_signal_handler(number, stop)
+    waiting = 0
+    try:
+        uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
+        async with (
+            connect(uris) as face,
+            face.group(options.group).panel(options.panel, folder=options.folder, copies=options.copies) as panel,
+        ):
+            try:
+                async for stream, value in _readings(options, stopped):
+                    await _publish_one(panel, stream, value, options.unit)
+                await panel.flush()
+            finally:
+                waiting = panel.waiting
+    except asyncio.CancelledError:  # by a signal
+        raise TimedOut(f"stopped; {waiting} readings wait for a repo on the disk, the next run sends them") from None
 
 
 async def _publish_one(panel: RunningPanel, stream: str, value: str, unit: str) -> None:

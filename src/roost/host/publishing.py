@@ -129,6 +129,11 @@ class RunningPanel(Residence[Panel]):
             name, reason = self.refused()[-1]
             raise Refused(f"repos refused {count} readings, the last one {name}: {reason}", _REFUSED)
 
+    async def finish(self) -> None:
+        """Have on the disk what repos have confirmed, so that the next run does not send it again."""
+        if not self.closed:
+            self.act(lambda _: self.part.outbox.flush())
+
     def collect(self, module: NameLike, device: str, metrics: Sequence[str], interval_ms: int) -> None:
         """Ask a sensor module for its metrics every so often, and publish what it says as a device of this panel."""
         polled = Module(as_name(module), self.name / device, tuple(metrics), interval_ms)

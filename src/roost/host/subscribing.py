@@ -123,7 +123,9 @@ class Subscription(Residence[Consumer]):
         elif isinstance(effect, Note) and effect.event == AWAITED:
             facts = dict(effect.facts)
             awaited = (facts["stream"], facts["number"])
-            self._session.journal.warn("%s %d was announced, and no repo that answers has it: it is waited for", *awaited)
+            self._session.journal.warn(
+                "%s %d was announced, and no repo that answers has it: it is waited for", *awaited
+            )
         else:
             return False
         return True

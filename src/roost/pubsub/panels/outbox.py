@@ -202,6 +202,10 @@ class Outbox:
         """Write what was confirmed, if nothing else gave reason to."""
         if self._flush_at is None or now < self._flush_at:
             return []
+        return self.flush()
+
+    def flush(self) -> list[Effect]:
+        """Write what was confirmed now, or behind the save that is under way."""
         self._flush_at = None
         return self._save()
 
