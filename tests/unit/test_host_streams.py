@@ -264,6 +264,16 @@ def test_a_panel_whose_clock_is_wrong_is_told_so(caplog: pytest.LogCaptureFixtur
     run(test)
 
 
+def test_who_subscribes_where_no_repo_answers_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with connect() as alone, alone.group(GROUP).subscribe() as taking:
+            while "is one running" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                await asyncio.sleep(0.02)
+            assert taking.waiting == 0
+
+    run(test)
+
+
 def test_lineage_names_the_inputs_and_the_program() -> None:
     async def test() -> None:
         async with reached() as (ours, theirs), ours.panel("Panel1") as panel:
@@ -381,6 +391,8 @@ def test_the_same_without_await() -> None:
                 assert panel.publish("Heater/Voltage", 229.5, unit="V") == 1
                 assert panel.publish_many([("Heater/Voltage", 230), ("Heater/Voltage", 231)]) == [2, 3]
                 panel.flush()
+            with group.panel("Panel1") as panel:
+                assert panel.waiting == 0, "what was confirmed is not sent again"
             assert [reading.value for reading in group.read(STREAM, 2)] == [230, 231]
             newest = group.latest(STREAM)
             assert newest is not None

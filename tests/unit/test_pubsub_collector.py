@@ -191,8 +191,9 @@ def test_a_full_outbox_is_noted_and_counted() -> None:
     assert room.collector.unpublished == 1
     room.full = False
     room.next_round()
-    room.answer(b"2", number=2)
+    room.answer(b"1")  # the same packet, which nobody has yet
     assert len(room.published) == 1
+    assert room.collector.repeated == 0
 
 
 def test_what_the_verifier_does_not_believe_is_not_published() -> None:

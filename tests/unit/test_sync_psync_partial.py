@@ -34,7 +34,7 @@ from roost.sync.port import (
     Unanswered,
 )
 from roost.sync.presets import CPP_PARTIAL, PartialPreset
-from roost.sync.psync_consumer import SILENT_LIFETIMES, PSyncConsumer
+from roost.sync.psync_consumer import SILENT_LIFETIMES, UNHEARD, WORRY_HELLOS, PSyncConsumer
 from roost.sync.psync_names import hello_question, sync_question
 from roost.sync.psync_producer import PSyncProducer
 from roost.sync.subscriptions import NameList, NameRange, RangeList, Subscriptions
@@ -506,6 +506,19 @@ def test_errors_are_followed_by_a_pause() -> None:
     effects = answer(member, effects, [("/A", 1)], now=again)
     assert member.receive(Unanswered(one(effects, Express).ticket, "no route"), again) == []
     assert only(go_on(member)[0], Express)
+
+
+def test_hellos_that_nobody_answers_are_noted_once() -> None:
+    member = consumer()
+    effects = member.start(NOW)
+    told: list[Effect] = []
+    for _ in range(2 * WORRY_HELLOS):
+        told += member.receive(Unanswered(one(effects, Express).ticket, "no route"), NOW)
+        effects, _ = go_on(member)
+    (note,) = told
+    assert isinstance(note, Note)
+    assert note.event == UNHEARD
+    assert dict(note.facts)["reason"] == "no route"
 
 
 def test_a_nack_is_followed_by_a_hello() -> None:

@@ -33,6 +33,11 @@ class SyncPanel(Closing):
         self._panel: Final = panel
         self._run: Final = run
 
+    @property
+    def waiting(self) -> int:
+        """How many readings no repo has confirmed yet."""
+        return self._panel.waiting
+
     def publish(self, stream: NameLike, value: Readable, **options: Any) -> int:  # noqa: ANN401  `RunningPanel.publish`'s
         """Publish a value; returns its number once it is on this panel's disk."""
         return self._run(self._panel.publish(stream, value, **options))
@@ -51,8 +56,13 @@ class SyncPanel(Closing):
 
     def close(self) -> None:
         """Publish no more; harmless when the face is closed already."""
+
+        async def close() -> None:
+            await self._panel.finish()
+            await self._panel.close()
+
         with contextlib.suppress(Disconnected):
-            self._run(self._panel.close())
+            self._run(close())
 
 
 class SyncSubscription(Closing):

@@ -6,7 +6,8 @@
 A reading is an `Arrival`: verified, with signer, value, unit, quality and lateness. It has been dealt with when the
 next one is asked for, or the `async with` block is left without an error; that is kept where the subscription has a
 file. So after a crash, or a `break` out of the bare loop, the one in hand comes again and none is lost. Who must not
-see it twice stores `reading.stream` and `reading.number` with what comes of it.
+see it twice stores `reading.stream` and `reading.number` with what comes of it. A bare loop that was left lets its file
+go a moment later: who opens the same name again at once uses `async with`.
 
 No more is fetched than there is room for (`room` readings that wait to be taken). What repos dropped on purpose never
 comes: `on_missing` is told, by default the log. The machine is `roost.pubsub.consumers.consumer`.
@@ -29,6 +30,7 @@ from roost.pubsub.consumers.consumer import Consumer, ConsumerSettings
 from roost.pubsub.consumers.delivery import AWAITED
 from roost.pubsub.consumers.policy import Policy
 from roost.pubsub.consumers.wishes import Wish
+from roost.sync.psync_consumer import UNHEARD
 
 ROOM: Final = 256
 
@@ -120,12 +122,19 @@ class Subscription(Residence[Consumer]):
             self._queue.append(effect)
         elif isinstance(effect, Subscribed):
             self._subscribed = True
-        elif isinstance(effect, Note) and effect.event == AWAITED:
-            facts = dict(effect.facts)
-            awaited = (facts["stream"], facts["number"])
-            self._session.journal.warn(
-                "%s %d was announced, and no repo that answers has it: it is waited for", *awaited
-            )
+        else:
+            return isinstance(effect, Note) and self._warned(effect)
+        return True
+
+    def _warned(self, note: Note) -> bool:
+        """Say why nothing comes; whether the note is about that."""
+        facts = dict(note.facts)
+        if note.event == AWAITED:
+            awaited = "%s %d was announced, and no repo that answers has it: it is waited for"
+            self._session.journal.warn(awaited, facts["stream"], facts["number"])
+        elif note.event == UNHEARD:
+            unheard = "%s: no repo answers, which is waited for; is one running, and is there a route to it? %s"
+            self._session.journal.warn(unheard, self.name, facts["reason"])
         else:
             return False
         return True

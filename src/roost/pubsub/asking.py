@@ -151,8 +151,9 @@ class Asking:
     def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
         """Look at hand; ask whoever the name leads to; if that sleeps, the helpers in turn, and it once more."""
         kept = None if self._at_hand is None else self._at_hand(name)
-        if kept is not None:
-            return self.vetting.arrived(name, kept, now)
+        useful = None if kept is None else self.vetting.offered(name, kept, now)
+        if useful is not None:
+            return useful
         helpers = () if self._helpers is None else self._helpers(now)
         turns: list[tuple[tuple[Name, ...], int]] = [((), CERTIFICATE_TRIES)]  # hints, tries
         if helpers:

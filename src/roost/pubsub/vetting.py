@@ -61,6 +61,10 @@ class Vetting:
             self._verifier.missing(name, now)
         return self._check_again(name, now)
 
+    def offered(self, name: Name, certificate: Data, now: int) -> list[Effect] | None:
+        """Take a certificate that was kept from earlier; None if it is not valid now, so that another is needed."""
+        return self._check_again(name, now) if self._verifier.learn(certificate, now) is None else None
+
     def missed(self, name: Name, now: int) -> list[Effect]:
         """Take in that nobody answered for a certificate; for a while it is not asked for again."""
         self._verifier.missing(name, now)

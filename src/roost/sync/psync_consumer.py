@@ -43,6 +43,8 @@ from roost.wire import MAX_PACKET_BYTES, Data, Interest
 
 SILENT_LIFETIMES: Final = 60  # without a reply, before we say hello
 PLAIN_EVERY: Final = 3  # hellos in vain
+WORRY_HELLOS: Final = 5  # in vain, before that is noted
+UNHEARD: Final = "hellos unanswered"
 _INTEREST_BYTES: Final = 40  # of an Interest beside its name
 _SAMPLE_BYTES: Final = 64
 
@@ -203,12 +205,15 @@ class PSyncConsumer:
     # -- what comes back
 
     def _missed(self, missed: Missed, now: int) -> list[Effect]:
+        effects: list[Effect] = []
         if self._is_hello(missed.question):
             self._in_vain += 1
+            if self._in_vain == WORRY_HELLOS:
+                effects.append(Note(UNHEARD, (("group", str(self.group)), ("reason", missed.reason))))
         if missed.bad:
-            return [Rejected(str(self.group), missed.reason, missed.bad[:_SAMPLE_BYTES]), *self._pause(now)]
-        if not missed.expired or self._is_hello(missed.question):
-            return self._pause(now)
+            effects.append(Rejected(str(self.group), missed.reason, missed.bad[:_SAMPLE_BYTES]))
+        if missed.bad or not missed.expired or self._is_hello(missed.question):
+            return effects + self._pause(now)
         self._silent += 1
         if self._silent >= SILENT_LIFETIMES:
             self._silent = 0

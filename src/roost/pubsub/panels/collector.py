@@ -153,12 +153,12 @@ class Collector:
         if polled.last.get(metric) == data.implicit_digest:
             self.repeated += 1
             return []
-        polled.last[metric] = data.implicit_digest
         try:
             effects = self._publish(polled.module.device / metric, _reading(data.content, now), now)
         except RoostError as error:  # the outbox is full, there is no key, or the reading is too large
             self.unpublished += 1
             return [Note("reading not published", (("module", str(polled.module.prefix)), ("reason", str(error))))]
+        polled.last[metric] = data.implicit_digest
         self.collected += 1
         return effects
 
