@@ -87,11 +87,12 @@ async def _tell(rounds: int, folder: Path, stack: AsyncExitStack) -> int:
             await repos[0].kill()
         if number == back_at + 1:
             await repos[0].start(repos[1:])
-            _say("restart", f"{repos[0].name} is back as process {repos[0].pid}, with what was on its disk")
+            _say("restart", f"{repos[0].name} is back as process {repos[0].pid}; it catches up, and is the nearest again")
         await _publish(panels, number)
         await asyncio.sleep(ROUND_S)
         late = f"the last ones up to {max(seen.lateness_ms[-30:], default=0.0):.0f} ms late"
-        _say(f"round {number}", f"{90 * number} published, {seen.count} of {30 * number} consumed, {late}")
+        under_way = 30 * number - seen.count
+        _say(f"round {number}", f"{90 * number} published, {seen.count} consumed, {under_way} on their way, {late}")
     return await _ending(rounds, keys, repos, panels, seen, stack)
 
 
