@@ -30,7 +30,7 @@ from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.pubsub.resident import DiskEvent, Part, Resident
 from roost.repo.cause import REPLICATION
 from roost.repo.memory import MemoryStore
-from roost.repo.store import Write, Written
+from roost.repo.store import Unwritten, Write, Written
 from roost.trust import Identity
 from roost.wire import Data, Interest, Signer, make_data
 from roost.wire.data import decode_data
@@ -67,6 +67,7 @@ class Street:
         self.now = NOW
         self.nearest = "Repo1"
         self.hidden: set[Name] = set()  # identities whose certificates nobody serves
+        self.full: set[str] = set()  # repos whose disk is full
         self.also: list[Data] = []  # certificates that are with the network beside the company's
         self.answer: Callable[[Interest], bytes | None] = lambda _: None
         self.change: Callable[[Data], bytes] = lambda data: data.wire
@@ -124,6 +125,8 @@ class Street:
             if isinstance(effect, Send):
                 for packet in effect.packets:
                     self._carry(who, packet)
+            elif isinstance(effect, Write) and who in self.full:
+                self._event(who, Unwritten(effect.store, effect.ticket, "no space left"))
             elif isinstance(effect, Write):
                 self._stores[who].write([effect.batch])
                 self._event(who, Written(effect.store, effect.ticket))

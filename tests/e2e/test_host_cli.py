@@ -96,7 +96,8 @@ def test_without_a_node_a_verb_says_how_to_start_one(environment: dict[str, str]
     assert said.startswith(
         f"roost {verb[0]}: no node is running here (looked at NDN_CLIENT_TRANSPORT, client.conf and "
     )
-    assert said.endswith("start one with `roost node`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT")
+    advice = "start one with `roost node` or `roost repo`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    assert said.endswith(advice)
 
 
 def test_a_verb_waits_for_a_node_that_is_starting(environment: dict[str, str]) -> None:

@@ -159,7 +159,8 @@ def test_without_a_node_it_says_how_to_start_one(environment: dict[str, str]) ->
     assert failed.returncode == 1
     waited, said = failed.stderr.decode().splitlines()
     assert waited.startswith("no node is running here yet; waiting 2 s for ")
-    assert said.endswith("start one with `roost node`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT")
+    advice = "start one with `roost node` or `roost repo`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    assert said.endswith(advice)
 
 
 def test_who_stops_waiting_for_a_node_gets_no_traceback(environment: dict[str, str]) -> None:

@@ -30,8 +30,14 @@ def test_uris_are_read_and_written(uri: str, address: Address) -> None:
     assert parse_uri(str(address)) == address
 
 
+def test_a_path_is_a_unix_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse_uri("1.sock") == parse_uri("./1.sock") == Address("unix", f"{tmp_path}/1.sock")
+    assert parse_uri("/run/nfd/nfd") == Address("unix", "/run/nfd/nfd")
+
+
 @pytest.mark.parametrize(
-    "uri", ["", "nfd", "unix://relative", "ftp://host", "tcp4://", "tcp4://host:99999", "udp4:///x"]
+    "uri", ["", "nfd", "10.0.0.7:6363", "unix://relative", "ftp://host", "tcp4://", "tcp4://host:99999", "udp4:///x"]
 )
 def test_other_uris_are_refused_with_what_to_write(uri: str) -> None:
     with pytest.raises(BadConfig, match=r"write|cannot be read"):

@@ -12,6 +12,9 @@ from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.journal import MAX_SOURCES, Journal
 from roost.machine import MS, SECOND, Note, Rejected
+from roost.naming import Name
+from roost.pubsub.repos.disk_watch import DiskWatch
+from roost.repo.store import Unwritten
 
 
 class Times:
@@ -95,6 +98,18 @@ def test_refusals_name_the_peer_and_are_rationed(caplog: pytest.LogCaptureFixtur
         "refused a packet of udp4://192.0.2.9:6363: other []",
         "refused a packet of udp4://192.0.2.1:6363: again (99 more since the last line) []",
         "face.up face=256",
+    ]
+
+
+def test_of_notes_those_about_a_disk_that_is_full_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal()
+    watch = DiskWatch(Name.parse("/Repo1"))
+    with caplog.at_level(logging.INFO, "roost.node"):
+        for effect in (*watch.receive(Unwritten("Repo1", 1, "no space left")), Note("face.up")):
+            journal.write(effect, 0)
+    assert [(record.levelname, record.getMessage().strip()) for record in caplog.records] == [
+        ("WARNING", "the disk refuses writes repo=/Repo1 reason=no space left"),
+        ("INFO", "face.up"),
     ]
 
 

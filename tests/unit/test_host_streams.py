@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from roost.cli import main
-from roost.errors import Backpressure, BadConfig, InvalidInput, NoKey, Refused
+from roost.errors import Backpressure, BadConfig, BadName, BadTopic, InvalidInput, NoKey, Refused, Unreachable
 from roost.host import Listen, connect, connect_sync
 from roost.host.keystore import KeyStore
 from roost.host.paths import home
@@ -104,7 +105,7 @@ def test_a_subscription_can_be_iterated_over_as_it_is_and_looks_back() -> None:
             assert await panel.publish_many([(STREAM, number) for number in range(1, 201)]) == list(range(1, 201))
             await panel.flush()
             taken: list[int] = []
-            async for reading in theirs.subscribe("Panel1/Heater/Voltage", since=1, room=7):
+            async for reading in theirs.subscribe("Panel1/Heater", since=1, room=7):  # all below it
                 taken.append(reading.number)
                 if len(taken) == 200:
                     break
@@ -317,9 +318,68 @@ def test_what_a_repo_refuses_is_told_with_the_rule(
 def test_a_stream_that_the_schema_does_not_know_is_refused_before_it_has_a_number() -> None:
     async def test() -> None:
         async with reached() as (ours, _), ours.panel("Panel1") as panel:
-            with pytest.raises(NoKey, match="cannot be signed by anyone"):
-                await panel.publish("Heater/Upstairs/Voltage", 1)
+            for stream in ("Heater/Upstairs/Voltage", "Heater"):
+                with pytest.raises(NoKey, match=r"two parts below its panel here, .*cannot be signed by anyone"):
+                    await panel.publish(stream, 1)
             assert panel.waiting == 0
+
+    run(test)
+
+
+@pytest.mark.parametrize("part", ["%2B", "a%23", "a%2Fb"])
+def test_a_stream_that_no_filter_could_find_is_refused(part: str) -> None:
+    async def test() -> None:
+        async with reached() as (ours, _), ours.panel("Panel1") as panel:
+            with pytest.raises(BadTopic, match="cannot be subscribed to by a filter"):
+                await panel.publish(f"{GROUP}/Panel1/Heater/{part}", 1)
+            assert panel.waiting == 0
+
+    run(test)
+
+
+def test_values_and_units_of_a_wrong_kind_are_refused_by_what_they_are() -> None:
+    async def test() -> None:
+        async with reached() as (ours, _), ours.panel("Panel1") as panel:
+            for value, kind in (({}, "dict"), ([1], "list"), (None, "NoneType")):
+                with pytest.raises(InvalidInput, match=f"a value is a number, text, bool or bytes, not {kind}"):
+                    await panel.publish("Heater/Voltage", cast("Any", value))
+            with pytest.raises(InvalidInput, match="a unit is text, not int"):
+                await panel.publish("Heater/Voltage", 1, unit=cast("Any", 5))
+            assert panel.waiting == 0
+
+    run(test)
+
+
+def test_more_copies_than_there_are_repos_are_waited_for_with_the_words_of_the_repo(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test() -> None:
+        async with reached() as (ours, _), ours.panel("Panel1", copies=5) as panel:
+            await panel.publish("Heater/Voltage", 1)
+            while "5 copies were asked for, 0 other repos" not in caplog.text:  # noqa: ASYNC110  a log has no event
+                await asyncio.sleep(0.02)
+            assert panel.waiting == 1
+
+    caplog.set_level("WARNING")
+    run(test)
+
+
+def test_one_stream_is_read_at_a_time() -> None:
+    async def test() -> None:
+        async with reached() as (_, theirs):
+            with pytest.raises(BadName, match="wildcards are for `subscribe`"):
+                await theirs.latest("+/Heater/Voltage")
+            with pytest.raises(BadName, match="wildcards are for `subscribe`"):
+                await theirs.read("Panel1/#")
+
+    run(test)
+
+
+def test_who_asks_where_no_repo_is_hears_what_to_check() -> None:
+    async def test() -> None:
+        async with repo(), connect() as face:
+            with pytest.raises(Unreachable, match=f"no repo of /Elsewhere/B/C can be reached over {face.where}: check"):
+                await face.group("/Elsewhere/B/C").streams()
 
     run(test)
 
@@ -418,6 +478,7 @@ def test_a_face_to_several_repos_is_asked_by_all_and_asks_the_first_that_answers
         async with running_repo([duty()], Listen(unix=tmp_path / "there.sock"), verifier) as there:
             uris = [gone, *there.listening.uris]
             async with connect(uris) as face, connect(there.listening.uris[0]) as other:
+                assert face.where == uris[1]
                 async with face.group(GROUP).panel("Panel1") as panel:
                     await panel.publish(STREAM, 1)
                     await panel.flush()
@@ -438,10 +499,11 @@ def test_a_face_to_several_repos_is_asked_by_all_and_asks_the_first_that_answers
         ("90s", sequential().since(time_ns=1000 * SECOND - 90 * SECOND)),
         (timedelta(minutes=2), sequential().since(time_ns=880 * SECOND)),
         (datetime(2026, 5, 1, tzinfo=UTC), sequential().since(time_ns=1_777_593_600 * SECOND)),
+        ("2026-05-01", sequential().since(time_ns=1_777_593_600 * SECOND)),
         ("2026-05-01T02:00:00+02:00", sequential().since(time_ns=1_777_593_600 * SECOND)),
         (None, sequential()),
     ],
-    ids=["number", "text ago", "ago", "time", "text", "nothing"],
+    ids=["number", "text ago", "ago", "time", "day in UTC", "text", "nothing"],
 )
 def test_the_past_can_be_said_in_several_ways(since: datetime | timedelta | str | int | None, meant: object) -> None:
     assert chosen_policy("sequential", since, 1000 * SECOND) == meant
@@ -455,3 +517,20 @@ def test_a_policy_is_a_word_or_a_value() -> None:
         chosen_policy("latest", "yesterday", 0)
     with pytest.raises(BadConfig, match="time zone"):
         chosen_policy("latest", datetime(2026, 5, 1), 0)  # noqa: DTZ001  that is what is refused
+
+
+@pytest.mark.parametrize(
+    ("since", "reason"),
+    [
+        ("99999999999999999999d", "the number 1 is all there are"),
+        ("200000w", "before 1970"),
+        ("0001-01-01", "before 1970"),
+        (datetime(9999, 1, 1, tzinfo=UTC), "too far ahead"),
+        (0, "numbered from 1 on"),
+        (-3, "numbered from 1 on"),
+        (1.5, "use 24h"),
+    ],
+)
+def test_a_past_that_cannot_be_is_told(since: datetime | str | int, reason: str) -> None:
+    with pytest.raises(BadConfig, match=reason):
+        chosen_policy("sequential", since, 1_777_593_600 * SECOND)

@@ -67,6 +67,7 @@ def test_the_newest_description_wins_in_whatever_order_they_come() -> None:
     assert catalogue.get(VOLTAGE) == newer
     assert catalogue.take(*told(FULL, 8)) == ""
     assert list(catalogue) == [FULL]
+    assert repr(catalogue) == f"<Catalogue of {GROUP}, 1 streams>"
     assert catalogue.get(PANEL1) is None
 
 

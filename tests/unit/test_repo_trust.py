@@ -173,6 +173,20 @@ def test_readings_that_were_altered_are_refused(keys: World) -> None:
     assert street.stored("Repo1", VOLTAGE1) == []
 
 
+def test_a_disk_that_refuses_writes_is_told_once_and_so_is_its_recovery(keys: World) -> None:
+    street = Street(keys)
+    street.repo("Repo1")
+    panel = street.panel("Panel1")
+    for full in ({"Repo1"}, set[str]()):
+        street.full = full
+        publish(street, panel, VOLTAGE1)
+        publish(street, panel, VOLTAGE1)
+        street.run(20)
+    notes = [note for note in street.told("Repo1", Note) if note.event.startswith("the disk")]
+    assert [note.event for note in notes] == ["the disk refuses writes", "the disk takes writes again"]
+    assert dict(notes[0].facts)["reason"] == "no space left"
+
+
 # -- commands --------------------------------------------------------------------------------------------------------
 
 

@@ -165,7 +165,10 @@ def test_reject_right_chain_altered_content(world: World) -> None:
 def test_reject_foreign_anchor_with_identical_names(world: World) -> None:
     foreign = World(seed=666)
     packet = data(READING, foreign[PANEL1])
-    refused(settle(world.verifier(), packet, foreign.certificates()), "self-signed", "not one of our anchors")
+    said = ("another trust anchor than ours", str(world.anchor.key.name), "roost init --join")
+    rejection = refused(settle(world.verifier(), packet, foreign.certificates()), *said)
+    assert rejection.key == foreign.anchor.certificate.name
+    assert not rejection.for_now
 
 
 def test_reject_foreign_chain_whose_root_key_is_named_exactly_like_ours(world: World) -> None:

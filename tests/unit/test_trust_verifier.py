@@ -311,6 +311,37 @@ def test_what_could_not_be_fetched_is_asked_for_again_later(world: World) -> Non
     assert rule_of(settle(verifier, packet, world.certificates(), NOW + 60 * SECOND)) == "#reading"
 
 
+def test_another_anchor_than_ours_is_told_as_such_and_not_asked_for(world: World) -> None:
+    verifier, foreign = world.verifier(), World(seed=666)
+    packet = data(READING, foreign[PANEL1])
+    while isinstance(verdict := verifier.check(packet, NOW), Wanted):
+        assert not verdict.name.starts_with(Name.parse(ROOT))
+        found = next(held for held in foreign.certificates() if held.name.starts_with(verdict.name))
+        verifier.learn(found.data, NOW)
+    assert "another trust anchor than ours" in rejection(verdict).reason
+    assert not rejection(verdict).for_now
+    verifier.learn(foreign.anchor.certificate.data, NOW)  # nor does it help whoever slips us theirs
+    assert rejection(verifier.check(packet, NOW)) == verdict
+
+
+def test_a_locator_that_names_a_self_signed_certificate_is_content_with_the_issued_one(world: World) -> None:
+    panel = world[PANEL1]
+    packet = data(READING, located(panel.key, self_sign(panel.key, NOW).certificate.name))
+    assert rule_of(settle(world.verifier(), packet, world.certificates())) == "#reading"
+
+
+def test_where_anyone_may_certify_keys_named_as_an_anchor_a_certificate_is_asked_for(world: World) -> None:
+    schema = Schema(
+        """
+        #root: /"BigCompany"/"BMS"/"KEY"/_/"self"/_
+        #other: /"BigCompany"/"BMS"/"KEY"/_/_/_ <= #root
+        #any: /"BigCompany"/_/"KEY"/_/_/_ <= #other | #root
+        """
+    )
+    packet = data(f"{BUILDING1}/KEY/k/i/v=1", World(seed=666).anchor)
+    assert isinstance(world.verifier(schema).check(packet, NOW), Wanted)
+
+
 def test_only_certificates_are_learned(world: World) -> None:
     verifier = world.verifier()
     assert "no certificate name" in rejection(verifier.learn(data(READING, world[PANEL1]), NOW)).reason

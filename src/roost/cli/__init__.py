@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def verbs() -> list[str]:
-    """List the verbs: the modules of this package."""
+    """List the verbs: the modules of this package, but for those whose name begins with an underscore."""
     import pkgutil
 
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,12 +55,13 @@ def _parser() -> argparse.ArgumentParser:
     import importlib
 
     from roost import __version__
+    from roost.cli._parsing import VerbParser
 
     parser = argparse.ArgumentParser(
         prog="roost", description="Publish, process and subscribe over named, signed data."
     )
     parser.add_argument("--version", action="version", version=f"roost {__version__}")
-    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=VerbParser)
     for verb in verbs():
         module = importlib.import_module(f"{__name__}.{verb}")
         command = commands.add_parser(verb, help=module.SUMMARY, description=module.SUMMARY)

@@ -92,7 +92,7 @@ def listen_of(options: argparse.Namespace) -> Listen:
         return () if off else tuple(parse_listen(text, port) for text in given or [default])
 
     listen = Listen(
-        None if options.no_unix else Path(options.unix) if options.unix else node_socket(),
+        None if options.no_unix else Path(options.unix).absolute() if options.unix else node_socket(),
         addresses(options.tcp, _TCP, NDN_PORT, off=options.no_tcp),
         addresses(options.udp, _UDP, NDN_PORT, off=options.no_udp),
         addresses(options.ws, _WS, WEBSOCKET_PORT, off=options.no_ws),

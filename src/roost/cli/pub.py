@@ -1,7 +1,8 @@
 """`roost pub GROUP PANEL STREAM VALUE`: publish readings as a panel, and wait until a repo has them.
 
-After a signal it waits `GRACE_S` more at most, after a second one no more: what no repo has yet is on the disk, and
-goes with the next run.
+Standard output has one line per reading, once it is on the disk: `kept here STREAM NUMBER`. Standard error says when
+repos have confirmed them, and which lines of standard input cannot be published. After a signal it waits `GRACE_S` more
+at most, after a second one no more: what no repo has yet is on the disk, and goes with the next run.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("group", metavar="GROUP", help="the group's name: /BigCompany/Building1/Electricity")
     parser.add_argument("panel", metavar="PANEL", help="the panel, whose key has to be here: Panel1")
     parser.add_argument("stream", metavar="STREAM", nargs="?", help="the stream, below the panel: Heater/Voltage")
-    parser.add_argument("value", metavar="VALUE", nargs="?", help="a number, or text")
+    parser.add_argument("value", metavar="VALUE", nargs="?", help="a finite number, or text")
     parser.add_argument("--unit", default="", help="the unit, as SenML has it: V, Cel, %%RH")
     parser.add_argument("--every", metavar="S", type=float, help="publish it again every so many seconds")
     parser.add_argument("--stdin", action="store_true", help='take lines "STREAM VALUE" from standard input')
-    parser.add_argument("--copies", metavar="N", type=int, default=1, help="on how many repos it is to be (default: 1)")
+    parser.add_argument(
+        "--copies", metavar="N", type=int, default=1, help="on how many repos it is to be, up to 64 (default: 1)"
+    )
     parser.add_argument(
         "--folder", metavar="DIR", type=Path, help="where what waits is kept (default: panels in ROOST_HOME)"
     )
@@ -51,21 +54,26 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     from roost.errors import BadConfig
+    from roost.repo.batch import MAX_COPIES
 
     if options.stdin == (options.value is not None) or (options.stdin and options.stream is not None):
         raise BadConfig('give STREAM and VALUE, or --stdin and lines of "STREAM VALUE"')
     if options.every is not None and (options.stdin or not options.every > 0):
         raise BadConfig("--every is more than 0, and goes with STREAM and VALUE")
-    asyncio.run(_publish(options))
-    return 0
+    if not 1 <= options.copies <= MAX_COPIES:
+        raise BadConfig(f"--copies is 1 to {MAX_COPIES}, the number of repos that are to have a reading")
+    if options.value is not None:
+        value_of(options.value)
+    return 1 if asyncio.run(_publish(options)) else 0
 
 
-async def _publish(options: argparse.Namespace) -> None:
+async def _publish(options: argparse.Namespace) -> int:
+    """Publish all there is; how many lines could not be."""
     import asyncio
     import signal
 
     from roost.cli import note
-    from roost.errors import TimedOut
+    from roost.errors import InvalidInput, NoKey, TimedOut
     from roost.host import connect
     from roost.host.locate import await_node
 
@@ -79,7 +87,7 @@ async def _publish(options: argparse.Namespace) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop)
-    waiting = 0
+    waiting = bad = 0
     try:
         uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
         async with (
@@ -87,50 +95,87 @@ async def _publish(options: argparse.Namespace) -> None:
             face.group(options.group).panel(options.panel, folder=options.folder, copies=options.copies) as panel,
         ):
             try:
-                async for stream, value in _readings(options, stopped):
-                    await _publish_one(panel, stream, value, options.unit)
+                complete = True
+                async for place, stream, value in _readings(options, stopped):
+                    if options.every is not None:
+                        complete = _look(panel, complete=complete)
+                    try:
+                        await _publish_one(panel, stream, value, options.unit)
+                    except (InvalidInput, NoKey) as error:
+                        if not place:
+                            raise
+                        note(f"line {place} is left out: {error}")
+                        bad += 1
                 await panel.flush()
+                _look(panel, complete=False)
             finally:
                 waiting = panel.waiting
     except asyncio.CancelledError:  # by a signal
         raise TimedOut(f"stopped; {waiting} readings wait for a repo on the disk, the next run sends them") from None
+    return bad
+
+
+def _look(panel: RunningPanel, *, complete: bool) -> bool:
+    """Whether repos have all readings; says so when it was otherwise the last time."""
+    from roost.cli import note
+
+    waiting = panel.waiting
+    if waiting and complete:
+        note(f"not confirmed yet: {waiting} readings wait for a repo")
+    elif not waiting and not complete:
+        note("confirmed: repos have all readings so far")
+    return not waiting
 
 
 async def _publish_one(panel: RunningPanel, stream: str, value: str, unit: str) -> None:
+    from roost.errors import BadConfig
+
+    try:
+        f"{stream} {value}".encode()
+    except UnicodeEncodeError:
+        raise BadConfig(f"{stream!r} {value!r} is not in UTF-8") from None
     number = await panel.publish(stream, value_of(value), unit=unit)
-    print(f"published {panel.stream(stream)} {number}", flush=True)
+    print(f"kept here {panel.stream(stream)} {number}", flush=True)
 
 
-async def _readings(options: argparse.Namespace, stopped: asyncio.Event) -> AsyncIterator[tuple[str, str]]:
+async def _readings(options: argparse.Namespace, stopped: asyncio.Event) -> AsyncIterator[tuple[int, str, str]]:
+    """The readings to publish, each with the number of its line, 0 for what does not come from standard input."""
     import asyncio
     import contextlib
     import sys
 
-    from roost.errors import BadConfig
-
     if not options.stdin:
-        yield options.stream, options.value
+        yield 0, options.stream, options.value
         while options.every is not None and not stopped.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(options.every):
                     await stopped.wait()
             if not stopped.is_set():
-                yield options.stream, options.value
+                yield 0, options.stream, options.value
         return
     loop = asyncio.get_running_loop()
-    while not stopped.is_set() and (line := await loop.run_in_executor(None, sys.stdin.readline)):
-        stream, _, value = line.strip().partition(" ")
-        if stream and not value:
-            raise BadConfig(f'{line.strip()!r} has no value: a line is "STREAM VALUE"')
-        if stream:
-            yield stream, value.strip()
+    place = 0
+    while not stopped.is_set() and (line := await loop.run_in_executor(None, sys.stdin.buffer.readline)):
+        place += 1
+        stream, _, value = line.decode(errors="surrogateescape").strip().partition(" ")
+        if stream and not stream.startswith("#"):
+            yield place, stream, value.strip()
 
 
 def value_of(text: str) -> int | float | str:
-    """A number where the text is one, else the text."""
+    """A number where the text is one, else the text; raises `BadConfig` for no value, and for no finite number."""
+    import math
+
+    from roost.errors import BadConfig
+
+    if not text:
+        raise BadConfig('there is no value: give "STREAM VALUE"')
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        if not math.isfinite(number):
+            raise BadConfig(f"the value {text} is no finite number: leave the reading out, or publish a word for it")
+        return number
     return text

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 SUMMARY = "Run a repo: keep, replicate and serve the streams of its groups."
 
 _BULK: Final = "127.0.0.1:7376"
-_BOUND: Final = re.compile(r"(\d+)(s|m|h|d|w|kB|MB|GB)?")
+_FOREVER: Final = "forever"  # for streams that a later rule would match
+_BOUND: Final = re.compile(r"([0-9]{1,15})(s|m|h|d|w|kB|MB|GB)?")
 _AGES_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _BYTES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
 
@@ -43,7 +44,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RULE",
         action="append",
         default=[],
-        help='"PATTERN BOUND… [replaced-by FILTER]", a bound being an age (30d), a count (1000) or a size (10MB); '
+        help='"PATTERN BOUND… [replaced-by FILTER]", a bound being an age (30d), a count (1000), a size (10MB), or '
+        "the word forever; "
         "the first rule that matches a stream counts, and what none matches is kept for ever",
     )
     parser.add_argument(
@@ -118,24 +120,28 @@ def rule_of(text: str) -> Rule:
     from roost.naming.topic import TopicFilter
     from roost.repo.retention import Rule
 
-    if not text.strip():
-        raise BadConfig('--retention is empty: write "PATTERN BOUND…", such as "+/+/temp 30d"')
-    pattern, *words = text.split()
+    pattern, *words = text.split() or [""]
+    if not words or _BOUND.fullmatch(pattern):
+        raise BadConfig(f'--retention {text!r}: a pattern comes first, then a bound, as in "+/+/temp 30d" or "# 1000"')
     replaced_by = None
     if len(words) >= 2 and words[-2] == "replaced-by":
         replaced_by = TopicFilter(words[-1])
         words = words[:-2]
-    bounds = {"age": 0, "count": 0, "bytes": 0}
+    if words == [_FOREVER] and replaced_by is None:
+        return Rule(TopicFilter(pattern))
+    bounds: dict[str, int] = {}
     for word in words:
         found = _BOUND.fullmatch(word)
-        if found is None:
+        if found is None or not int(found[1]):
             raise BadConfig(f"--retention {text!r}: {word!r} is no bound; write an age (30d), a count or a size (10MB)")
         number, unit = int(found[1]), found[2] or ""
-        if unit in _AGES_MS:
-            bounds["age"] = number * _AGES_MS[unit]
-        else:
-            bounds["bytes" if unit else "count"] = number * _BYTES.get(unit, 1)
-    return Rule(TopicFilter(pattern), bounds["age"], bounds["count"], bounds["bytes"], replaced_by)
+        kind = "age" if unit in _AGES_MS else "size" if unit else "count"
+        if kind in bounds:
+            raise BadConfig(f"--retention {text!r} has two bounds of one kind: leave out one {kind}")
+        bounds[kind] = number * (_AGES_MS | _BYTES).get(unit, 1)
+    if not bounds:
+        raise BadConfig(f"--retention {text!r} has no bound: write an age (30d), a count or a size (10MB) before it")
+    return Rule(TopicFilter(pattern), bounds.get("age", 0), bounds.get("count", 0), bounds.get("size", 0), replaced_by)
 
 
 async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from roost.pubsub.consumers.arrival import Arrival
 
 SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified."
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +22,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "filters",
         metavar="FILTER",
         nargs="*",
-        help='what to show, relative to the group: Panel1/Heater/Voltage, "+/Heater/#" (default: all)',
+        help="what to show, relative to the group: a stream or all below it (Panel1/Heater/Voltage, Panel1), or an "
+        'MQTT filter ("+/Heater/#"); default: all',
     )
     parser.add_argument("--policy", default="sequential", help="sequential (the default), latest or sample(n)")
     parser.add_argument(
-        "--since", metavar="WHEN", help="begin in the past: 24h, 2026-05-01T08:00:00+02:00, or a number"
+        "--since",
+        metavar="WHEN",
+        help="begin in the past: so long ago (24h, 7d), at a time (2026-05-01, 2026-05-01T08:00+02:00; in UTC unless "
+        "it says otherwise); a bare number is a reading's number, to begin with in each stream (1: all there are)",
     )
     parser.add_argument("--count", metavar="N", type=int, help="leave after so many readings")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -75,7 +82,7 @@ async def _show(options: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: task and task.cancel())
-    since = int(options.since) if options.since is not None and options.since.isdigit() else options.since
+    since = int(options.since) if options.since is not None and _NUMBER.fullmatch(options.since) else options.since
     try:
         uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
         async with connect(uris, verifier=ACCEPT_ANY if options.accept_any else None) as face:
@@ -98,7 +105,7 @@ async def _show(options: argparse.Namespace) -> None:
 def _line(reading: Arrival) -> str:
     unit = f" {reading.unit}" if reading.unit else ""
     quality = f" ({reading.quality.name.lower()})" if reading.quality else ""
-    return f"{reading.stream} {reading.number} {_value(reading)}{unit}{quality}"
+    return f"{_time(reading) or '-'} {reading.stream} {reading.number} {_value(reading)}{unit}{quality}"
 
 
 def _json(reading: Arrival) -> str:
@@ -108,6 +115,7 @@ def _json(reading: Arrival) -> str:
         {
             "stream": str(reading.stream),
             "number": reading.number,
+            "time": _time(reading),
             "time_ns": reading.event_time,
             "value": _value(reading),
             "unit": reading.unit,
@@ -117,6 +125,18 @@ def _json(reading: Arrival) -> str:
         },
         ensure_ascii=False,
     )
+
+
+def _time(reading: Arrival) -> str | None:
+    """When it was measured, in UTC; None if it does not say, or no calendar has it."""
+    from datetime import UTC, datetime
+
+    milliseconds = reading.event_time // 1_000_000
+    try:
+        moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    except (ValueError, OverflowError):
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z" if milliseconds else None
 
 
 def _value(reading: Arrival) -> object:

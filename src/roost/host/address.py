@@ -1,7 +1,8 @@
 """Face URIs and socket addresses: reading what people and management write, describing what is connected.
 
 `unix:///path`, `tcp4://host:port`, `tcp6://[host]:port`, `udp4://…`, `udp6://…` and without the digit (whatever the
-host resolves to), `ws://host:port/path`, `wss://…`. Ports default to NFD's: 6363, and 9696 for WebSocket.
+host resolves to), `ws://host:port/path`, `wss://…`; a path such as `1.sock` is that Unix socket. Ports default to
+NFD's: 6363, and 9696 for WebSocket.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -45,6 +47,8 @@ def parse_uri(uri: str) -> Address:
     scheme, separator, rest = uri.partition("://")
     if scheme == "unix" and rest.startswith("/"):
         return Address("unix", rest)
+    if ":" not in uri and ("/" in uri or uri.endswith(".sock")):
+        return Address("unix", str(Path(uri).absolute()))
     if not separator or scheme.rstrip("46") not in {"tcp", "udp", "ws", "wss"}:
         raise BadConfig(
             f"{uri!r} is not a face Roost can open: write unix:///path, tcp4://host:port, udp4://host:port, "

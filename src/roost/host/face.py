@@ -56,8 +56,8 @@ class Face:
 
     @property
     def where(self) -> str:
-        """The other end, as a URI."""
-        return self._session.endpoint.where
+        """The other end, as a URI; of several, the one in use."""
+        return self._session.where
 
     @property
     def is_up(self) -> bool:
@@ -229,7 +229,7 @@ class Face:
         group = Group.at(as_name(name))
         if self._embedded is not None:
             self._embedded.wait_apart(group.subscriptions)
-        history = History(group, self.fetch, self._verify, self._session.clock)
+        history = History(group, self.fetch, self._verify, self._session.clock, lambda: self.where)
         return StreamGroup(group, self._way, self._show_certificates, history)
 
     # -- inside

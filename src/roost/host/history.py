@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from roost.errors import Unreachable
+from roost.errors import Nacked, Unreachable
 from roost.naming import Name
 from roost.naming.building import REPO, Group, numbered
 from roost.pubsub.consumers.arrival import Arrival, arrival_of
@@ -29,15 +29,21 @@ class Fetch(Protocol):
 
 
 class History:
-    """Asks the repos of one group; `verify` checks what came inside an answer."""
+    """Asks the repos of one group; `verify` checks what came inside an answer, `where` says over which face."""
 
     def __init__(
-        self, group: Group, fetch: Fetch, verify: Callable[[Data], Awaitable[None]], clock: Callable[[], int]
+        self,
+        group: Group,
+        fetch: Fetch,
+        verify: Callable[[Data], Awaitable[None]],
+        clock: Callable[[], int],
+        where: Callable[[], str],
     ) -> None:
         self._group: Final = group
         self._fetch: Final = fetch
         self._verify: Final = verify
         self._clock: Final = clock
+        self._where: Final = where
 
     async def streams(self, prefix: Name, repo: str | None = None) -> dict[Name, int]:
         """All streams at or below a prefix, each with its highest number; repos' own records only if asked for."""
@@ -105,7 +111,14 @@ class History:
 
     async def _ask(self, question: Asked, repo: str | None) -> Data:
         name = self._prefix(repo) / ASK / encode_question(question)
-        return await self._fetch(name, can_be_prefix=True, must_be_fresh=True)
+        try:
+            return await self._fetch(name, can_be_prefix=True, must_be_fresh=True)
+        except Nacked as error:
+            who = "no repo" if repo is None else f"no repo {repo}"
+            raise Unreachable(
+                f"{who} of {self._group.name} can be reached over {self._where()}: check the group's name, and that a "
+                f"repo runs and this face leads to it ({error})"
+            ) from None
 
 
 def _behind(bundled: Bundled, number: int) -> int:

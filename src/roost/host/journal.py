@@ -9,9 +9,12 @@ import logging
 from typing import Final
 
 from roost.machine import SECOND, Effect, Note, Rejected
+from roost.pubsub.repos.disk_watch import REFUSES_WRITES, TAKES_WRITES
 
 INTERVAL: Final = 10 * SECOND
 MAX_SOURCES: Final = 1024
+
+_FOR_PEOPLE: Final = (REFUSES_WRITES, TAKES_WRITES)  # notes that somebody should read
 
 _log: Final = logging.getLogger("roost.node")
 
@@ -30,7 +33,8 @@ class Journal:
             self._rejected(effect, now)
         elif isinstance(effect, Note):
             facts = " ".join(f"{key}={value}" for key, value in effect.facts)
-            _log.info("%s %s", effect.event, facts)
+            level = logging.WARNING if effect.event in _FOR_PEOPLE else logging.INFO
+            _log.log(level, "%s %s", effect.event, facts)
 
     def say(self, message: str, *arguments: object) -> None:
         """Log a line of the driver's own."""

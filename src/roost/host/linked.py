@@ -51,6 +51,12 @@ class LinkedSession(Session):
         super().__init__(node.dial, signer)
         self._uplinks: Final = node.uplinks
 
+    @property
+    def where(self) -> str:
+        """The preferred one of the far ends that are up; while none is, all of them."""
+        up = [uplink.uri for uplink in self._uplinks if uplink.up.is_set()]
+        return up[0] if up else ", ".join([uplink.uri for uplink in self._uplinks])
+
     def register(self, prefix: Name, watcher: Watcher = heedless) -> None:
         """Keep a prefix registered, here and at the far ends."""
         is_new = prefix not in self._watchers

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from roost.errors import Backpressure, Refused
+from roost.errors import Backpressure, BadName, BadTopic, InvalidInput, NoKey, Refused
 from roost.host.residence import Residence, Way
 from roost.host.serving import REGISTER_S
 from roost.machine import MS, Effect, Note
 from roost.naming import Name, NameLike, as_name, building
 from roost.naming.building import numbered
+from roost.naming.topic import topic_of_name
 from roost.pubsub.consumers.arrival import Arrival
 from roost.pubsub.panels import panel as machine
 from roost.pubsub.panels.collector import Module
@@ -32,6 +33,9 @@ from roost.wire.reading import SENML_CBOR, Lineage, Reading
 from roost.wire.senml import Quality, Scalar, Value, encode_values
 
 _REFUSED: Final = 403
+_EXAMPLE: Final = Name.parse("/Heater/Voltage")
+_PARTS: Final = len(_EXAMPLE)
+_WILDCARDS: Final = (b"+", b"#")
 
 Input: TypeAlias = NameLike | Arrival
 Readable: TypeAlias = Scalar | Reading
@@ -42,6 +46,7 @@ class RunningPanel(Residence[Panel]):
 
     def __init__(self, way: Way, place: building.Panel, path: Path | None, settings: PanelSettings) -> None:
         self._place: Final = place
+        self._signers: Final = way.signers
         self._on_disk: Final[dict[Name, int]] = {}  # by stream, the highest number; bound: the outbox's max_streams
         self._in_turn: Final = asyncio.Lock()  # so that who waits for room first gets it first
         self._untold = 0  # refusals that no `flush` has raised
@@ -107,7 +112,10 @@ class RunningPanel(Residence[Panel]):
                 numbers.append(highest[stream])
             return effects
 
-        await self._done(publish)
+        try:
+            await self._done(publish)
+        except NoKey as error:
+            raise self._explained(error, [stream for stream, _ in wanted]) from None
         if wanted:
             await self._is_on_disk(wanted[-1][0], numbers[-1])  # one write has them all
         return numbers
@@ -136,6 +144,8 @@ class RunningPanel(Residence[Panel]):
 
     def collect(self, module: NameLike, device: str, metrics: Sequence[str], interval_ms: int) -> None:
         """Ask a sensor module for its metrics every so often, and publish what it says as a device of this panel."""
+        for metric in metrics:
+            self.stream(self.name / device / metric)
         polled = Module(as_name(module), self.name / device, tuple(metrics), interval_ms)
 
         def add(now: int) -> list[Effect]:
@@ -145,8 +155,13 @@ class RunningPanel(Residence[Panel]):
         self.act(add)
 
     def stream(self, stream: NameLike) -> Name:
-        """The whole name of a stream of this panel."""
-        return below(self.name, stream)
+        """The whole name of a stream of this panel; it has to have a topic, or no filter would ever find it."""
+        name = below(self.name, stream)
+        try:
+            topic_of_name(name)
+        except BadTopic as error:
+            raise BadTopic(f"{name} cannot be subscribed to by a filter: {error}") from None
+        return name
 
     def reading(
         self,
@@ -161,6 +176,10 @@ class RunningPanel(Residence[Panel]):
         """Make the reading that `publish` publishes: the value in SenML, for `publish_many`."""
         if isinstance(value, Reading):
             return value
+        if not isinstance(value, (int, float, str, bytes)):
+            raise InvalidInput(f"a value is a number, text, bool or bytes, not {type(value).__name__}")
+        if not isinstance(unit, str):
+            raise InvalidInput(f"a unit is text, not {type(unit).__name__}")
         names = tuple(each.data.name if isinstance(each, Arrival) else as_name(each) for each in inputs)
         return Reading(
             self._session.clock() if time_ns is None else time_ns,
@@ -215,6 +234,16 @@ class RunningPanel(Residence[Panel]):
                 else:
                     return
 
+    def _explained(self, error: NoKey, streams: Iterable[Name]) -> NoKey:
+        """Add how deep streams are here, if that is what is wrong with one of them."""
+        if all(len(stream) == len(self.name) + _PARTS for stream in streams):
+            return error
+        try:
+            self._signers(numbered(self.name + _EXAMPLE, 1), self._session.clock())
+        except NoKey:
+            return error
+        return NoKey(f"a stream has two parts below its panel here, such as Heater/Voltage: {error}")
+
     async def _is_on_disk(self, stream: Name, number: int) -> None:
         await self.until(lambda: self._on_disk.get(stream, 0) >= number)
 
@@ -222,5 +251,8 @@ class RunningPanel(Residence[Panel]):
 def below(prefix: Name, stream: NameLike) -> Name:
     """A stream by its whole name, or relative to a prefix: `Heater/Voltage`."""
     if isinstance(stream, str) and not stream.startswith("/"):
-        return prefix + Name.parse(f"/{stream}")
+        name = Name.parse(f"/{stream}")
+        if any(component.value in _WILDCARDS for component in name):
+            raise BadName(f"{stream!r} names no single stream: wildcards are for `subscribe`")
+        return prefix + name
     return as_name(stream)

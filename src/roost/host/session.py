@@ -114,6 +114,11 @@ class Session:
             self._redial = self._loop.create_task(self._dial_again())
 
     @property
+    def where(self) -> str:
+        """The other end, as a URI."""
+        return self.endpoint.where
+
+    @property
     def is_local(self) -> bool:
         """Whether the face is up and its other end on this machine."""
         return self._transport is not None and self._transport.spec.local

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -41,6 +41,8 @@ Wanted: TypeAlias = str | Name | NameRange | TopicFilter
 
 _AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_FORMS: Final = "use 24h, 30m, 7d, a time such as 2026-05-01T08:00Z, or the number of a reading"
+_LIMIT: Final = 1 << 63  # of numbers, and of ns since 1970
 _SAMPLE: Final = re.compile(r"sample\((\d+)\)")
 
 
@@ -98,7 +100,8 @@ class StreamGroup:
     ) -> Subscribing:
         """Subscribe: `async for reading in group.subscribe("+/Heater/#")`; without wishes, to the whole group.
 
-        A wish is an MQTT filter or a stream relative to the group, a name (all streams below it), or a `NameRange`.
+        A wish is an MQTT filter relative to the group, a name or part of one relative to the group (`Panel1`: that
+        stream, or all below it), or a `NameRange`.
         `policy` is `sequential`, `latest`, `sample(n)`, or one of `roost.pubsub.consumers.policy`; with `since` it
         begins in the past: at a time, so long ago (`"24h"`), or at a number. With a `name` the place is kept on the
         disk, in `folder` (by default `subscriptions` in the home of this user), and the next run goes on where this one
@@ -135,7 +138,9 @@ class StreamGroup:
     def _wish(self, wish: Wanted) -> Wish:
         if not isinstance(wish, str):
             return wish
-        return Name.parse(wish) if wish.startswith("/") else TopicFilter(wish)
+        if wish and (wish.startswith("/") or not ("+" in wish or "#" in wish)):
+            return below(self.name, wish)
+        return TopicFilter(wish)
 
 
 def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy:
@@ -144,14 +149,21 @@ def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy
     if since is None:
         return chosen
     if isinstance(since, int):
+        if not 0 < since < _LIMIT:
+            raise BadConfig(f"since {since}: the readings of a stream are numbered from 1 on, and 1 is all there are")
         return chosen.since(number=since)
-    if isinstance(since, str):
-        since = _moment(since)
-    if isinstance(since, timedelta):
-        return chosen.since(time_ns=now - round(since.total_seconds() * SECOND))
-    if since.tzinfo is None:
+    moment = _moment(since) if isinstance(since, str) else since
+    if isinstance(moment, timedelta):
+        time_ns = now - round(moment.total_seconds() * SECOND)
+    elif not isinstance(moment, datetime):
+        raise BadConfig(f"since {since!r} is no time: {_FORMS}")
+    elif moment.tzinfo is None:
         raise BadConfig(f"since {since} could be anywhere: give it a time zone, as in datetime.now(UTC)")
-    return chosen.since(time_ns=round(since.timestamp() * SECOND))
+    else:
+        time_ns = round(moment.timestamp() * SECOND)
+    if not 0 < time_ns < _LIMIT:
+        raise BadConfig(f"since {since} is before 1970 or too far ahead; the number 1 is all there are")
+    return chosen.since(time_ns=time_ns)
 
 
 def _policy_called(word: str) -> Policy:
@@ -166,12 +178,14 @@ def _policy_called(word: str) -> Policy:
 
 
 def _moment(text: str) -> datetime | timedelta:
+    """Read a time, in UTC unless it says otherwise, or how long ago it is."""
     ago = _AGO.fullmatch(text.strip())
-    if ago is not None:
-        return timedelta(seconds=float(ago[1]) * _SECONDS[ago[2]])
     try:
-        return datetime.fromisoformat(text)
+        if ago is not None:
+            return timedelta(seconds=float(ago[1]) * _SECONDS[ago[2]])
+        moment = datetime.fromisoformat(text.strip())
+    except OverflowError:
+        raise BadConfig(f"since {text!r} is longer ago than there is time; the number 1 is all there are") from None
     except ValueError:
-        raise BadConfig(
-            f"since {text!r} is no time: use 24h, 30m, 7d, a time such as 2026-05-01T08:00:00+02:00, or a number"
-        ) from None
+        raise BadConfig(f"since {text!r} is no time: {_FORMS}") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -42,6 +42,7 @@ class Uplink:
         self.up: Final = asyncio.Event()
         self.registered: Final = asyncio.Event()  # set while all of `registers` are
         self.settled: Final = asyncio.Event()  # set while the other node has said yes or no to each of them
+        self.uri: Final = uri
         self._server: Final = server
         self._address: Final = parse_uri(uri)
         self._routes: Final = tuple(routes)

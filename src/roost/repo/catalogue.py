@@ -103,6 +103,9 @@ class Catalogue:
     def __len__(self) -> int:
         return len(self._known)
 
+    def __repr__(self) -> str:
+        return f"<Catalogue of {self.group}, {len(self)} streams>"
+
     def __iter__(self) -> Iterator[Description]:
         return iter([description for _, description in self._known.values()])
 

@@ -15,15 +15,18 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from roost.errors import BadName, BadPacket
-from roost.naming import Name
+from roost.naming import Component, Name
+from roost.naming.conventions import version
 from roost.trust.certificates import CertificateStore
 from roost.trust.keys import PublicKey, load_public
 from roost.trust.schema import Schema
 from roost.trust.verdict import Accepted, Rejection, Wanted
 from roost.wire import SignatureInfo
-from roost.wire.certificate import Certificate, is_certificate_name, key_name_of, text_of
+from roost.wire.certificate import SELF, Certificate, is_certificate_name, key_name_of, text_of
 
 VALIDITY: Final = "validity"
+
+_SOMEBODY: Final = Component(b"issuer")
 
 
 class Chain:
@@ -136,6 +139,9 @@ class ChainWalk:
                 "chain",
                 fix="sign with a KeyLocator that names the certificate, or give this node the certificate",
             )
+        foreign = self._foreign_anchor(locator)
+        if foreign is not None:
+            return foreign
         if not self._is_missing(locator):
             return Wanted(locator)
         try:
@@ -152,6 +158,29 @@ class ChainWalk:
             )
         return Wanted(key)
 
+    def _foreign_anchor(self, locator: Name) -> Rejection | None:
+        """Refuse a signer that could only be an anchor, and is none of ours: whatever were fetched would not mend it.
+
+        That a KeyLocator names a self-signed certificate says nothing by itself, the key may have another one too.
+        """
+        try:
+            key = key_name_of(locator)
+        except BadName:
+            return None
+        if not self._schema.is_anchor_name(key / SELF / version(1)):
+            return None
+        if self._schema.keys_for(key / _SOMEBODY / version(1)):  # a schema may let others certify keys of this name
+            return None
+        ours = sorted(str(anchor.key_name) for anchor in self._anchors.values())
+        if str(key) in ours:
+            return None
+        return Rejection(
+            f"it is signed by another trust anchor than ours ({', '.join(ours)})",
+            "anchor",
+            locator,
+            "both sides must have the same one, see `roost init --join`",
+        )
+
     def _is_missing(self, name: Name) -> bool:
         return self._missing.get(name.value, 0) > self._now
 
@@ -160,6 +189,9 @@ class ChainWalk:
         locator = info.key_name
         if locator is None:
             return kept
+        foreign = self._foreign_anchor(locator)
+        if foreign is not None:
+            return foreign
         found = {certificate.name for certificate in self.candidates(info)}
         if is_certificate_name(locator) and not self._is_missing(locator) and locator not in found:
             return Wanted(locator, kept)

@@ -87,7 +87,7 @@ async def _tell(rounds: int, folder: Path, stack: AsyncExitStack) -> int:
             await repos[0].kill()
         if number == back_at + 1:
             await repos[0].start(repos[1:])
-            _say("restart", f"{repos[0].name} is back as process {repos[0].pid}; it catches up, and is the nearest again")
+            _say("restart", f"{repos[0].name} is back as process {repos[0].pid}, catches up and is the nearest again")
         await _publish(panels, number)
         await asyncio.sleep(ROUND_S)
         late = f"the last ones up to {max(seen.lateness_ms[-30:], default=0.0):.0f} ms late"

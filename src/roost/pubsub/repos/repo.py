@@ -30,6 +30,7 @@ from roost.pubsub.repos.anti_entropy import AntiEntropy
 from roost.pubsub.repos.comparison import HOLDINGS, Comparison
 from roost.pubsub.repos.copying import Copied, Copying
 from roost.pubsub.repos.data_interface import DataInterface
+from roost.pubsub.repos.disk_watch import DiskWatch
 from roost.pubsub.repos.events import Events
 from roost.pubsub.repos.insertion import Insertion
 from roost.pubsub.repos.peers import Peers
@@ -135,6 +136,7 @@ class Repo:
         self.events: Final = Events(name, signer, self._latest_names, now)
         self.holdings: Final = Versioned(name / HOLDINGS, signer, lambda: encode_holdings(self.shelf.holdings))
         self.pruning: Final = Pruning(store, self.shelf, self.shelf.holdings, Rules(group.name, settings.retention))
+        self._disk: Final = DiskWatch(name)
         self._started = False
         self._commanders: Final[dict[Name, Commander]] = {}  # bound: MAX_PEERS
         self._signer: Final = signer
@@ -193,7 +195,7 @@ class Repo:
         if isinstance(event, Asked):
             effects = self._asked(event, now)
         elif isinstance(event, (Written, Unwritten)):
-            effects = self.shelf.receive(event, now) + self.recording.kept(now)
+            effects = self._disk.receive(event) + self.shelf.receive(event, now) + self.recording.kept(now)
         elif isinstance(event, Saved):
             effects = []
         else:
