@@ -534,3 +534,12 @@ def test_a_policy_is_a_word_or_a_value() -> None:
 def test_a_past_that_cannot_be_is_told(since: datetime | str | int, reason: str) -> None:
     with pytest.raises(BadConfig, match=reason):
         chosen_policy("sequential", since, 1_777_593_600 * SECOND)
+
+
+def test_a_filter_that_begins_with_a_slash_is_told_what_it_is_relative_to() -> None:
+    async def test() -> None:
+        async with reached() as (ours, _):
+            with pytest.raises(BadTopic, match="filters are relative to"):
+                ours.subscribe(f"{GROUP}/+/#")
+
+    run(test)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from roost.errors import BadConfig
+from roost.errors import BadConfig, BadTopic
 from roost.host.history import History
 from roost.host.joining import group_file
 from roost.host.paths import home
@@ -138,9 +138,10 @@ class StreamGroup:
     def _wish(self, wish: Wanted) -> Wish:
         if not isinstance(wish, str):
             return wish
-        if wish and (wish.startswith("/") or not ("+" in wish or "#" in wish)):
-            return below(self.name, wish)
-        return TopicFilter(wish)
+        is_filter = "+" in wish or "#" in wish
+        if is_filter and wish.startswith("/"):
+            raise BadTopic(f"{wish!r} is no name and no filter: filters are relative to {self.name}, as '+/+/#' is")
+        return below(self.name, wish) if wish and not is_filter else TopicFilter(wish)
 
 
 def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy:
