@@ -1,4 +1,4 @@
-"""How a verb reads its arguments: options may stand between the others, and mistakes are told with the verb's usage."""
+"""How verbs read their arguments: options may stand between the others, and mistakes are told with the verb's usage."""
 
 from __future__ import annotations
 
@@ -33,3 +33,17 @@ class VerbParser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, []
+
+
+def add_at(parser: argparse.ArgumentParser) -> None:
+    """Take where to reach the network."""
+    parser.add_argument(
+        "--at",
+        "--uri",
+        dest="uris",
+        metavar="URI",
+        action="append",
+        default=[],
+        help="a repo, or a forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node); repeatable, "
+        "the first one that answers is used",
+    )

@@ -11,6 +11,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._parsing import add_at
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator
@@ -37,16 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", metavar="DIR", type=Path, help="where what waits is kept (default: panels in ROOST_HOME)"
     )
-    parser.add_argument(
-        "--at",
-        "--uri",
-        dest="uris",
-        metavar="URI",
-        action="append",
-        default=[],
-        help="a repo, or a forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node); repeatable, "
-        "the first one that answers is used",
-    )
+    add_at(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._parsing import add_at
+
 if TYPE_CHECKING:
     from roost.pubsub.consumers.arrival import Arrival
 
@@ -39,16 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--folder", metavar="DIR", type=Path, help="where that is kept (default: subscriptions in ROOST_HOME)"
     )
     parser.add_argument("--accept-any", action="store_true", help="do not verify who has signed")
-    parser.add_argument(
-        "--at",
-        "--uri",
-        dest="uris",
-        metavar="URI",
-        action="append",
-        default=[],
-        help="a repo, or a forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node); repeatable, "
-        "the first one that answers is used",
-    )
+    add_at(parser)
 
 
 def run(options: argparse.Namespace) -> int:
