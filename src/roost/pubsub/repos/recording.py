@@ -23,7 +23,7 @@ from roost.machine import SECOND, Effect
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.repos.stock import Stock
-from roost.repo.cause import REPLICATION
+from roost.repo.cause import INSERT, REPLICATION
 from roost.repo.numbering import numbered as numbered_by
 from roost.repo.record import CARRY_BYTES, encode_greeting, encode_named, encode_records, runs_of
 from roost.repo.store import Entry
@@ -75,6 +75,19 @@ class Recording:
         if not self._floor:
             return []
         return self._signed(encode_records(entries, cause, self._carry_bytes))
+
+    def recall(self) -> None:
+        """Take in, before the start, what our disk holds without any record: a crash came before the first one."""
+        if self._shelf.holdings.highest(self._repo):
+            return
+        for stream, holding in self._shelf.holdings:
+            if stream.starts_with(self._repo.prefix(-1)):
+                continue
+            for low, high in holding.held:
+                for number in range(low, min(high, low + MAX_UNRECORDED) + 1):
+                    if len(self._unrecorded) >= MAX_UNRECORDED:
+                        return  # the rest shows when holdings are compared
+                    self._unrecorded[numbered(stream, number)] = INSERT
 
     def kept(self, now: int) -> list[Effect]:
         """Take in that a batch is on the disk: announce its records."""

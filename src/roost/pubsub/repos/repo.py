@@ -180,6 +180,7 @@ class Repo:
         if not self._started:
             self._started = True
             effects += self.shelf.start(now)
+            self.recording.recall()
             effects += self._recall(now)
             latest = [(stream, row.highest) for stream, row in self.shelf.holdings if not self.peers.is_repo(stream)]
             effects += self._of_partial(self.partial.member.publish(latest, now), now)
