@@ -9,10 +9,10 @@ import os
 import random
 import secrets
 import time
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 import pytest
+from tests.loops import run
 
 from roost.errors import BadConfig, Disconnected, InvalidInput, RoostError, Untrusted
 from roost.forwarding.registrar import REFUSED, RegistrationChanged
@@ -56,19 +56,6 @@ def building(own_home: Path) -> str:
     assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
     assert own_home.is_dir()
     return "/BigCompany/Building1/Electricity"
-
-
-def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a test; an exception in a callback, which asyncio would only log, fails it."""
-    troubles: list[dict[str, object]] = []
-
-    async def main() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
-        async with asyncio.timeout(30):
-            await test()
-
-    asyncio.run(main())
-    assert troubles == []
 
 
 def anyone(uri: str | None = None) -> Connection:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.loops import run
 
 from roost.cli import main
 from roost.errors import Backpressure, BadConfig, BadName, BadTopic, InvalidInput, NoKey, Refused, Unreachable
@@ -43,19 +44,6 @@ def building(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ROOST_HOME", str(tmp_path / "roost"))
     assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
-
-
-def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run a test; an exception in a callback, which asyncio would only log, fails it."""
-    troubles: list[dict[str, object]] = []
-
-    async def main() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
-        async with asyncio.timeout(30):
-            await test()
-
-    asyncio.run(main())
-    assert troubles == []
 
 
 def duty(settings: RepoSettings | None = None) -> Duty:
