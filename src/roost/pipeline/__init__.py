@@ -1,0 +1,1 @@
+"""Spark: a group as source, a group as sink, the archive, the stages between."""
