@@ -10,19 +10,21 @@ SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prun
 # Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
 INTERPRETED := PYTHONPATH=src
 COMPILED := env -u PYTHONPATH
+# Two at a time; a group of tests (tests/spark: they share one JVM) stays with one of the two.
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
 
-run: $(PACKAGE)  ## Start three repos, six panels and a consumer, kill the repo in use, and show that nothing is lost.
+run: $(PACKAGE) .stamps/java  ## Start three repos, six panels and a consumer, kill the repo in use, and show that nothing is lost.
 	@$(COMPILED) $(BIN)/roost demo
 
-test: check $(PACKAGE) .stamps/peers  ## Check everything, then run all tests interpreted from src, and again as installed, compiled.
+test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything, then run all tests interpreted from src, and again as installed, compiled.
 	@scripts/prepare compiled
 	@echo "== tests, interpreted (src)"
-	@ROOST_RUN=interpreted $(INTERPRETED) $(BIN)/pytest -n 2
+	@ROOST_RUN=interpreted $(INTERPRETED) $(PYTEST)
 	@echo "== tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
-	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(BIN)/pytest -n 2 -p no:cacheprovider
+	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(PYTEST) -p no:cacheprovider
 
 check: .stamps/venv  ## Lint, formatting, types and the layers of the design; changes nothing.
 	@$(BIN)/ruff check
@@ -30,7 +32,7 @@ check: .stamps/venv  ## Lint, formatting, types and the layers of the design; ch
 	@$(BIN)/mypy
 	@$(INTERPRETED) $(BIN)/lint-imports --no-logo
 
-bench: $(PACKAGE)  ## Measure beside peers in the same run, compiled; ONLY=<area> picks an area, INTERPRETED_SOURCE=1 measures src.
+bench: $(PACKAGE) .stamps/java  ## Measure beside peers in the same run, compiled; ONLY=<area> picks an area, INTERPRETED_SOURCE=1 measures src.
 	@$(if $(INTERPRETED_SOURCE),$(INTERPRETED),$(COMPILED)) $(BIN)/python -m bench $(ONLY)
 
 sim: $(PACKAGE)  ## Simulate N=<runs> worlds with faults from SEED=<number>; without N, replay that seed and show what happened. FAMILY=<name> picks a family.
@@ -51,6 +53,10 @@ help:  ## Say what the targets are.
 $(PACKAGE): .stamps/venv .stamps/sources $(SOURCES) pyproject.toml setup.py
 	@scripts/prepare package
 	@rm -f .stamps/package* && touch $@
+
+.stamps/java: .stamps/venv src/roost/pipeline/training.py
+	@scripts/prepare java
+	@mkdir -p .stamps && touch $@
 
 .stamps/peers: $(PEERS:=/package.json)
 	@scripts/prepare peers

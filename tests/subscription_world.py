@@ -6,7 +6,7 @@ the nearest; what it is told reaches the others later. The consumer's disk keeps
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
@@ -71,6 +71,17 @@ class FakeHoldings:
 
     def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
         return self.missing.get(stream, [])[:limit]
+
+    def gaps(self, stream: Name) -> list[tuple[int, int]]:
+        return self.missing.get(stream, [])
+
+    def lacking(
+        self, prefix: Name, after: Name | None, limit: int, max_bytes: int
+    ) -> Iterator[tuple[Name, list[tuple[int, int]]]]:
+        page = self.under(prefix, after, limit)
+        yield from [(stream, self.gaps(stream)) for stream in page if self.gaps(stream) and len(stream) <= max_bytes]
+        if len(page) == limit:
+            yield page[-1], []
 
 
 class FakeRepo:

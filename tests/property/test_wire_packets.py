@@ -22,7 +22,8 @@ from roost.wire import (
     sign_interest,
 )
 from roost.wire.certificate import Certificate, encode_certificate
-from roost.wire.reading import Lineage, Reading
+from roost.wire.lineage import InputRange, Lineage, lineage_of
+from roost.wire.reading import Reading
 from roost.wire.segment import Joiner, split
 from roost.wire.senml import Quality, Value, decode_values, encode_values
 
@@ -159,12 +160,26 @@ def test_segments_join_to_what_was_split(content: bytes, size: int, random: obje
     assert joiner.content() == content
 
 
+RANGES = st.builds(
+    lambda stream, low, more: InputRange(stream, low, low + more), NAMES, st.integers(1, 2**40), st.integers(0, 2**40)
+)
+DIGESTS = st.binary(min_size=32, max_size=32)
+JOBS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+LINEAGES = st.builds(
+    Lineage, st.lists(NAMES, min_size=1, max_size=5).map(tuple), DIGESTS, st.lists(RANGES, max_size=5).map(tuple), JOBS
+) | st.builds(
+    lambda program, ranges, job: lineage_of(program, ranges=ranges, job=job),
+    DIGESTS,
+    st.lists(RANGES, min_size=1, max_size=5) | st.lists(RANGES, min_size=257, max_size=257),
+    JOBS,
+)
+
+
 @given(
     NUMBERS,
     st.integers(0, 65535),
     st.binary(max_size=300),
-    st.none()
-    | st.builds(Lineage, st.lists(NAMES, min_size=1, max_size=5).map(tuple), st.binary(min_size=32, max_size=32)),
+    st.none() | LINEAGES,
 )
 def test_readings_round_trip(time: int, format_: int, payload: bytes, lineage: Lineage | None) -> None:
     reading = Reading(time, format_, payload, lineage)

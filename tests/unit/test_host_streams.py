@@ -31,6 +31,7 @@ from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.retention import Rule
 from roost.sync.subscriptions import NameRange
 from roost.wire import Signer
+from roost.wire.lineage import InputRange, Lineage
 from roost.wire.reading import TEXT, Reading
 from roost.wire.senml import Quality
 
@@ -277,6 +278,13 @@ def test_lineage_names_the_inputs_and_the_program() -> None:
             assert mean.reading is not None
             assert mean.reading.lineage is not None
             assert mean.reading.lineage.inputs == tuple(reading.data.name for reading in inputs)
+            both = InputRange(STREAM, 1, 2)
+            await panel.publish("Heater/Both", 230.0, inputs=[both, inputs[0]], program=program, job="mean@1")
+            await panel.flush()
+            mean = await theirs.latest("Panel1/Heater/Both")
+            assert mean is not None
+            assert mean.reading is not None
+            assert mean.reading.lineage == Lineage((inputs[0].data.name,), program, (both,), "mean@1")
 
     run(test)
 

@@ -20,7 +20,8 @@ from roost.repo.shelving import Dropped, Kept
 from roost.repo.store import Batch, Damaged, Entry, Unwritten, Write, Written
 from roost.wire import encode_data, make_data
 from roost.wire.digest import DigestSigner
-from roost.wire.reading import TEXT, Lineage, Reading
+from roost.wire.lineage import InputRange, Lineage, lineage_of
+from roost.wire.reading import TEXT, Reading
 
 GROUP = Name.parse("/C/B/E")
 RAW = GROUP / "Panel1" / "Heater" / "Voltage"
@@ -79,8 +80,16 @@ class Warehouse:
         while self.writes:
             self.carry_out()
 
-    def read(self, stream: Name, low: int, high: int, time: int = NOW, inputs: tuple[Name, ...] = ()) -> None:
-        lineage = Lineage(inputs, bytes(32)) if inputs else None
+    def read(
+        self,
+        stream: Name,
+        low: int,
+        high: int,
+        time: int = NOW,
+        inputs: tuple[Name, ...] = (),
+        ranges: tuple[InputRange, ...] = (),
+    ) -> None:
+        lineage = Lineage(inputs, bytes(32), ranges) if inputs or ranges else None
         content = Reading(time, TEXT, b"1", lineage).encode()
         packets = [make_data(numbered(stream, number), content, DigestSigner()) for number in range(low, high + 1)]
         self.do(self.shelf.put(packets, INSERT, lambda refusals, _: self.check(refusals), self.now))
@@ -296,10 +305,60 @@ def test_marks_that_there_was_no_room_for_are_made_later() -> None:
     warehouse.prune()
     warehouse.do(warehouse.shelf.put(packets, INSERT, lambda refusals, _: warehouse.check(refusals), warehouse.now))
     warehouse.settle()
-    assert warehouse.pruning.unmarked > 0
+    assert warehouse.pruning.replacing.unmarked > 0
     warehouse.prune()
     warehouse.prune()
     assert warehouse.numbers(RAW) == [count * each + 1]
+
+
+def test_a_range_replaces_all_that_is_in_it_also_what_comes_later_and_nothing_else() -> None:
+    warehouse = replacing()
+    other = GROUP / "Panel1" / "Heater"  # the name of RAW begins with it
+    warehouse.read(RAW, 2, 9)
+    warehouse.read(other, 1, 9)
+    warehouse.read(HOURLY, 1, 1, ranges=(InputRange(RAW, 1, 4), InputRange(Name.parse("/other"), 1, 9)))
+    assert len(warehouse.store.marks(b"R", b"", 10)) == 1
+    warehouse.read(RAW, 1, 1)
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [5, 6, 7, 8, 9]
+    assert warehouse.numbers(other) == list(range(1, 10))
+    assert not warehouse.store.marks(b"R", b"", 10)  # they have done what they were for
+    warehouse.read(HOURLY, 2, 2, ranges=(InputRange(RAW, 1, 4),))  # of what is gone nothing is marked
+    assert not warehouse.store.marks(b"R", b"", 10)
+
+
+def test_a_range_counts_only_while_the_reading_that_has_it_can_be_read() -> None:
+    warehouse = replacing()
+    warehouse.read(RAW, 1, 5)
+    warehouse.read(HOURLY, 1, 1, ranges=(InputRange(RAW, 1, 5),))
+    warehouse.store.broken.add(numbered(HOURLY, 1))
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [1, 2, 3, 4, 5]
+    warehouse.read(HOURLY, 2, 2, ranges=(InputRange(RAW, 1, 5),))  # takes the place of the broken one
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [5]
+
+
+def test_of_ranges_that_overlap_any_will_do() -> None:
+    warehouse = replacing()
+    warehouse.read(RAW, 1, 9)
+    warehouse.read(HOURLY, 1, 1, ranges=(InputRange(RAW, 3, 4), InputRange(RAW, 6, 6)))
+    warehouse.read(HOURLY, 2, 2, ranges=(InputRange(RAW, 1, 2**63),))
+    warehouse.store.broken.add(numbered(HOURLY, 1))
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [9]
+
+
+def test_inputs_that_only_a_digest_stands_for_are_not_replaced() -> None:
+    warehouse = replacing()
+    warehouse.read(RAW, 1, 600)
+    ranges = [InputRange(RAW, number, number) for number in range(1, 600, 2)]
+    content = Reading(NOW, TEXT, b"1", lineage_of(bytes(32), ranges=ranges)).encode()
+    packet = make_data(numbered(HOURLY, 1), content, DigestSigner())
+    warehouse.do(warehouse.shelf.put([packet], INSERT, lambda refusals, _: warehouse.check(refusals), warehouse.now))
+    warehouse.settle()
+    warehouse.prune()
+    assert len(warehouse.numbers(RAW)) == 600
 
 
 def test_lineage_that_names_no_reading_is_passed_over() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.subscription_world import GROUP, START, FakeHoldings, FakeRepo, reading, stream
 
 from roost.forwarding.endpoint_effects import Asked
@@ -12,9 +13,10 @@ from roost.naming.conventions import segment, version
 from roost.pubsub.repos.data_interface import DataInterface
 from roost.pubsub.repos.questions import CHANGING_MS, COMPLETE_MS, Questions
 from roost.repo import question as wire
+from roost.repo.gaps import decode_gapped
 from roost.repo.holdings import Holdings
 from roost.repo.memory import MemoryStore
-from roost.repo.question import ASK, Bundle, Latest, Since, decode_bundle, decode_streams, encode_question
+from roost.repo.question import ASK, Bundle, Gaps, Latest, Since, decode_bundle, decode_streams, encode_question
 from roost.repo.store import Batch, Damaged, Entry
 from roost.sync.port import Reply
 from roost.wire import Data, DigestSigner, Interest, encode_data, encode_interest
@@ -99,6 +101,75 @@ def test_since_begins_with_what_is_missing_before_a_time_because_it_may_belong_t
     repo.holdings.missing[VOLTAGE] = [(1, 3)]
     assert decode_streams(answer(repo, Since(GROUP.name, START)).content).entries == ((VOLTAGE, 1),)
     assert decode_streams(answer(repo, Since(GROUP.name, START + 6)).content).entries == ((VOLTAGE, 6),)
+
+
+# -- gaps
+
+
+def asking(holdings: Holdings) -> FakeRepo:
+    """A repo with a real table."""
+    repo = FakeRepo(1)
+    repo.questions = Questions(repo.store, holdings, DigestSigner(), (GROUP.service,), lambda _name, _now: [])
+    return repo
+
+
+def all_gaps(repo: FakeRepo, prefix: Name) -> tuple[dict[Name, list[tuple[int, int]]], int]:
+    """What is missing, and in how many answers that was."""
+    found: dict[Name, list[tuple[int, int]]] = {}
+    question, pages = Gaps(prefix), 1
+    while True:
+        page = decode_gapped(answer(repo, question).content, question)
+        for name, runs in page.entries:
+            found.setdefault(name, []).extend(runs)
+        if page.after is None:
+            return found, pages
+        question, pages = Gaps(prefix, page.after, page.low), pages + 1
+
+
+def test_what_is_neither_held_nor_dropped_below_the_highest_number_is_a_gap_and_never_fresh() -> None:
+    holdings = Holdings()
+    for number in (1, 2, 5, 6, 9):
+        holdings.add(VOLTAGE, number, 100)
+    holdings.drop(VOLTAGE, 8, 8, 0)
+    for number in (1, 2):
+        holdings.add(CURRENT, number, 100)
+    holdings.drop(stream("Panel2"), 4, 6, 0)
+    repo = asking(holdings)
+    data = answer(repo, Gaps(GROUP.name))
+    gapped = decode_gapped(data.content, Gaps(GROUP.name))
+    assert gapped.entries == ((VOLTAGE, ((3, 4), (7, 7))), (stream("Panel2"), ((1, 3),)))
+    assert gapped.after is None
+    assert data.freshness_ms == 0
+    assert all_gaps(repo, GROUP.name / "Panel2") == ({stream("Panel2"): [(1, 3)]}, 1)
+    holdings.add(VOLTAGE, 7, 100)
+    assert all_gaps(repo, VOLTAGE) == ({VOLTAGE: [(3, 4)]}, 1)
+
+
+def test_what_is_missing_behind_all_that_is_held_is_a_gap_if_a_later_number_was_dropped() -> None:
+    holdings = Holdings()
+    holdings.add(VOLTAGE, 1, 100)
+    holdings.drop(VOLTAGE, 5, 5, 0)
+    holdings.drop(VOLTAGE, 2, 2, 0)
+    assert all_gaps(asking(holdings), GROUP.name) == ({VOLTAGE: [(3, 4)]}, 1)
+
+
+def test_a_stream_that_lacks_more_than_fits_goes_on_in_the_next_answers() -> None:
+    holdings = Holdings()
+    for number in range(1, 2001, 2):
+        holdings.add(VOLTAGE, number, 100)
+        holdings.add(CURRENT, number, 100)
+    found, pages = all_gaps(asking(holdings), GROUP.name)
+    assert found == {name: [(number, number) for number in range(2, 1999, 2)] for name in (CURRENT, VOLTAGE)}
+    assert 2 < pages < 12
+
+
+def test_streams_that_lack_nothing_are_looked_at_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.pubsub.repos.questions.MAX_LOOKED", 10)
+    holdings = Holdings()
+    for number in range(35):
+        holdings.add(stream(f"Panel{number:02}"), 1, 100)
+    holdings.add(stream("Panel33"), 3, 100)
+    assert all_gaps(asking(holdings), GROUP.name) == ({stream("Panel33"): [(2, 2)]}, 4)
 
 
 # -- bundles

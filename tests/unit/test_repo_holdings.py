@@ -55,6 +55,36 @@ def test_what_is_gone_behind_the_highest_is_no_hole_either() -> None:
     assert row(1, gone=(5,)).holes(9) == []
 
 
+def test_what_is_missing_before_the_highest_that_is_gone_is_a_gap() -> None:
+    assert row(1, 2, 3).gaps() == row(3, 4, gone=(1, 2)).gaps() == Holding().gaps() == []
+    assert row(1, 4, 6, gone=(2, 8)).gaps() == [(3, 3), (5, 5), (7, 7)]
+    assert row(gone=(3,)).gaps() == [(1, 2)]
+    assert row(2).gaps() == [(1, 1)]
+
+
+@pytest.mark.parametrize("whole", [row(), row(1, 2), row(3, 4, gone=(1, 2))], ids=["empty", "from 1", "from behind"])
+def test_most_streams_are_seen_to_be_whole_at_a_glance(whole: Holding) -> None:
+    assert whole.is_whole
+    assert whole.gaps() == []
+    assert not row(2, 3).is_whole
+    assert not row(1, 3).is_whole
+    assert not row(3, 4, gone=(1,)).is_whole
+
+
+def test_streams_that_lack_numbers_are_found_in_order_and_where_looking_ended() -> None:
+    holdings = Holdings()
+    names = [Name.parse(f"/B/Panel{number}") for number in range(1, 6)]
+    for name in reversed(names):
+        holdings.put(name, row(1, 3) if name in names[1:4:2] else row(1))
+    assert list(holdings.lacking(Name.parse("/B"), None, 9, 99)) == [(names[1], [(2, 2)]), (names[3], [(2, 2)])]
+    assert list(holdings.lacking(Name.parse("/B"), names[1], 2, 99)) == [(names[3], [(2, 2)]), (names[3], [])]
+    assert list(holdings.lacking(Name.parse("/B"), names[3], 2, 99)) == []
+    long = Name.parse("/B/Panel9/x")
+    holdings.put(long, row(3))
+    page = list(holdings.lacking(Name.parse("/B"), names[2], 3, len(names[0].value)))
+    assert page == [(names[3], [(2, 2)]), (names[4], [])], "names that are too long are passed over"
+
+
 def test_what_is_lost_is_a_hole() -> None:
     holding = row(1, 2, 3)
     holding.drop(2, 2, 10, on_purpose=False)

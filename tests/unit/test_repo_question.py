@@ -13,6 +13,7 @@ from roost.repo.question import (
     BUNDLE,
     BUNDLED,
     DROPPED,
+    GAPS,
     HIGH,
     LATEST,
     LOW,
@@ -26,6 +27,7 @@ from roost.repo.question import (
     TIME,
     Asked,
     Bundle,
+    Gaps,
     Latest,
     Since,
     Streams,
@@ -56,6 +58,9 @@ def packet(stream: Name, number: int, size: int = 10) -> bytes:
         Since(A, (1 << 64) - 1, after=A),
         Bundle(A, 1, 1),
         Bundle(A, 7, (1 << 64) - 1),
+        Gaps(A),
+        Gaps(Name(), after=B),
+        Gaps(A, after=B, low=(1 << 64) - 1),
     ],
     ids=str,
 )
@@ -84,8 +89,12 @@ def test_the_bytes_of_a_bundle_question() -> None:
         tlv.tlv(BUNDLE, A.wire + tlv.number(LOW, 1)),
         tlv.tlv(BUNDLE, A.wire + tlv.number(LOW, 0) + tlv.number(HIGH, 1)),
         tlv.tlv(BUNDLE, A.wire + tlv.number(LOW, 2) + tlv.number(HIGH, 1)),
+        tlv.tlv(GAPS, b""),
+        tlv.tlv(GAPS, A.wire + tlv.number(LOW, 1)),
+        tlv.tlv(GAPS, A.wire + tlv.tlv(AFTER, B.value) + tlv.number(LOW, 0)),
+        tlv.tlv(GAPS, A.wire + tlv.number(LOW, 1) + tlv.tlv(AFTER, B.value)),
     ],
-    ids=range(14),
+    ids=range(18),
 )
 def test_what_is_no_question_is_refused(value: bytes) -> None:
     with pytest.raises(BadPacket):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,7 +15,7 @@ from roost.naming import Component, Name
 from roost.naming.building import numbered
 from roost.naming.conventions import segment, version
 from roost.sync import psync_producer
-from roost.sync.handed import MAX_BEHIND, MAX_CHANGES, MAX_HANDED, Handed
+from roost.sync.handed import MAX_BEHIND, MAX_HANDED, Handed
 from roost.sync.ledger import Ledger
 from roost.sync.name_index import NameIndex
 from roost.sync.port import Answered, Express, Reply, Unanswered
@@ -25,6 +26,7 @@ from roost.sync.psync_producer import PSyncProducer
 from roost.sync.subscriptions import NameList, NameRange, RangeList, Ranges
 from roost.sync.sync_state import decode_state, split_carried
 from roost.wire import Data, DigestSigner, encode_data, make_data
+from roost.wire.data import NACK
 
 GROUP = Name.parse("/P")
 NOW = 1_790_000_000_000 * MS
@@ -159,20 +161,32 @@ def test_of_a_stream_that_is_twice_in_a_batch_the_last_number_is_told() -> None:
 
 
 def test_our_own_past_is_bounded() -> None:
-    past = Handed()
+    past = Handed(max_changed=50)
     for number in range(MAX_HANDED + 1):
         past.hand(b"%d" % number)
     assert past.since(b"0") is None
     assert past.since(b"1") == []
-    names = [stream for stream, _ in streams(100)]
-    for _ in range(MAX_CHANGES // 50 + 1):
-        past.change(names)
-    assert past.since(b"1") is None, "too much has changed since"
+    names = [stream for stream, _ in streams(102)]
+    for _ in range(1000):
+        past.change(names[:100])
+    assert past.since(b"1") == names[99::-1], "however often they have changed"
     past.hand(b"x")
+    past.change(names[100:])
+    assert past.since(b"1") is None, "too many have changed since"
+    assert past.since(b"x") == names[:99:-1]
     past.change(names[:3] + names[:2])
-    assert past.since(b"x") == names[:3]
+    assert past.since(b"x") == [names[1], names[0], names[2], names[101], names[100]]
     past.forget()
     assert past.since(b"x") is None
+
+
+def test_more_changes_than_a_reply_holds_are_refused_rather_than_told_in_part() -> None:
+    member = producer(replace(SIX, max_reply_bytes=1000))
+    member.publish(streams(3), NOW)
+    question = sync_question(GROUP, ranges("/F1"), iblt_of(greeting(member, "/F1")))
+    member.publish([(stream, 2) for stream, _ in streams(200)], NOW)
+    nack = Data.decode(one(member.receive(asked(question), NOW), Reply).packet)
+    assert (nack.content_type, member.nacks) == (NACK, 1)
 
 
 def test_an_index_finds_what_ranges_contain() -> None:
@@ -184,6 +198,44 @@ def test_an_index_finds_what_ranges_contain() -> None:
             if low <= high:
                 wanted = Ranges([NameRange(low, high)])
                 assert index.within(wanted) == sorted(name for name in everything if name in wanted)
+
+
+def test_a_consumer_knows_of_what_a_producer_that_took_over_has_not_heard_yet() -> None:
+    first, second, member = producer(PartialPreset()), producer(PartialPreset()), consumer("/F1")
+    same, less, more = (stream for stream, _ in streams(3))
+    first.publish([(same, 5), (less, 5), (more, 5)], NOW)
+    second.publish([(same, 5), (less, 3), (more, 9)], NOW)
+
+    def exchange(other: PSyncProducer, effects: list[Effect]) -> list[Effect]:
+        """Have a producer answer what the consumer asks."""
+        express = one(effects, Express)
+        reply = one(other.receive(asked(name_of(express)), NOW), Reply)
+        return member.receive(Answered(express.ticket, Data.decode(reply.packet)), NOW)
+
+    effects = exchange(first, member.start(NOW))
+    assert member.behind == {}
+    effects = exchange(second, effects)
+    assert learnt(effects) == [(str(more), 6, 9)]
+    assert member.behind == {less: 3}
+    second.publish([(less, 4), (same, 6)], NOW)
+    effects = exchange(second, effects)
+    assert member.behind == {less: 4}
+    second.publish([(less, 5), (same, 7)], NOW)
+    exchange(second, effects)
+    assert member.behind == {}
+
+
+def test_a_hello_tells_which_streams_a_producer_that_took_over_does_not_know() -> None:
+    known, new = (stream for stream, _ in streams(2))
+    first, second, member = producer(), producer(), consumer("/F1")
+    first.publish([(known, 5), (new, 5)], NOW)
+    second.publish([(known, 5)], NOW)
+    hello = one(member.start(NOW), Express)
+    member.receive(Answered(hello.ticket, greeting(first, "/F1")), NOW)
+    member.subscribe(Name.parse("/F2"), NOW)
+    hello = one(member.tick(NOW + SECOND), Express)
+    member.receive(Answered(hello.ticket, greeting(second, "/F1", "/F2")), NOW + SECOND)
+    assert member.behind == {new: 0}
 
 
 # -- carried readings

@@ -1,4 +1,4 @@
-"""`roost doctor`: what is installed, what runs compiled, what can be reached, and how to get what is missing."""
+"""`roost doctor`: what is installed, what runs compiled, which Java Spark gets, what answers, and what is missing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-SUMMARY = "Say what runs compiled, which versions are here, which forwarders can be reached and what is missing."
+SUMMARY = (
+    "Say what runs compiled, which versions and Java are here, which forwarders can be reached and what is missing."
+)
 
-PACKAGES: Final = ("cryptography", "cbor2", "websockets", "python-ndn")
+PACKAGES: Final = ("cryptography", "cbor2", "websockets", "python-ndn", "pyspark", "pyarrow", "pandas", "duckdb")
 TOOLS: Final = {
     "nfd": ("the NDN forwarder that benchmarks compare with", "build it from the named-data project"),
     "ndnsec": ("ndn-cxx's key tool, for SafeBag interoperability", "it comes with ndn-cxx"),
@@ -36,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"roost {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}")
     missing = _packages()
     _compiled()
+    _spark()
     asyncio.run(_forwarders(options.uri, [path for path in NFD_SOCKETS if Path(path).exists()]))
     _tools()
     return 1 if missing else 0
@@ -75,6 +78,22 @@ def _compiled() -> None:
         print(f"  {name}")
     if not compiled:
         print("  everything runs interpreted, which works and is slower: `pip install .` with a C compiler compiles it")
+
+
+def _spark() -> None:
+    from roost.errors import RoostError
+    from roost.pipeline import class_archive
+    from roost.pipeline.java import find_java
+
+    print("\npipelines")
+    try:
+        java = find_java()
+    except RoostError as error:
+        print(f"  java          {error}")
+        return
+    print(f"  java          {java.version} in {java.home} ({java.source})")
+    archive = class_archive.existing(java)
+    print(f"  class archive {archive or 'none yet, so Spark starts slowly; it is built when the first pipeline ends'}")
 
 
 async def _forwarders(uri: str | None, nfd_sockets: list[str]) -> None:

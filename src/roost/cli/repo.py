@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SUMMARY = "Run a repo: keep, replicate and serve the streams of its groups."
 
 _BULK: Final = "127.0.0.1:7376"
+_BULK_READ: Final = "127.0.0.1:7377"
 _FOREVER: Final = "forever"  # for streams that a later rule would match
 _BOUND: Final = re.compile(r"([0-9]{1,15})(s|m|h|d|w|kB|MB|GB)?")
 _AGES_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -54,6 +55,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_BULK,
         help=f"take packets over TCP as well (default: {_BULK}); each is verified",
+    )
+    parser.add_argument(
+        "--bulk-read",
+        metavar="HOST:PORT|PATH",
+        nargs="?",
+        const=_BULK_READ,
+        help="let jobs on this machine read many streams at once, at a loopback address or the path of a Unix socket "
+        f"(default: {_BULK_READ})",
     )
     listen_arguments(parser)
     parser.add_argument("--verbose", action="store_true", help="say when faces come and go, and what is repaired")
@@ -152,6 +161,7 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
     from roost import __version__
     from roost.host.address import parse_listen
     from roost.host.bulk import PORT
+    from roost.host.bulk_frames import listened
     from roost.host.repo import running_repo
 
     stopped = asyncio.Event()
@@ -165,12 +175,15 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
         keys.verifier(time.time_ns()),
         uplinks=options.uplink,
         bulk=bulk,
+        bulk_read=None if options.bulk_read is None else listened(options.bulk_read),
         version=f"roost {__version__}",
     ) as repo:
         for uri in repo.listening.uris:
             print(f"listening on {uri}", flush=True)
         if repo.bulk_port:
             print(f"bulk insert on port {repo.bulk_port}", flush=True)
+        if repo.reading_door is not None:
+            print(f"bulk reading at {repo.reading_door.address}", flush=True)
         for duty, machine in zip(duties, repo.repos, strict=True):
             streams = sum(not machine.peers.is_repo(stream) for stream, _ in machine.shelf.holdings)
             print(f"keeps {duty.place.group.name} in {duty.folder}; streams so far: {streams}", flush=True)

@@ -18,9 +18,11 @@ from typing import Any, Final, Self
 from roost.errors import Disconnected
 from roost.host.background import Closing
 from roost.host.blocking_group import Run
+from roost.host.blocking_inserting import SyncInserter
 from roost.host.publishing import Readable, RunningPanel
 from roost.host.streams import StreamGroup, Wanted
 from roost.host.subscribing import Subscription
+from roost.host.watch import Watch
 from roost.naming import Name, NameLike
 from roost.pubsub.consumers.arrival import Arrival
 from roost.repo.catalogue import Catalogue
@@ -103,6 +105,43 @@ class SyncSubscription(Closing):
             self._run(close())
 
 
+class SyncWatch(Closing):
+    """A group that is watched; `close` it, or use it with `with`. Several threads may use it."""
+
+    def __init__(self, watch: Watch, run: Run) -> None:
+        self._watch: Final = watch
+        self._run: Final = run
+
+    def ready(self, timeout_s: float | None = None) -> bool:
+        """Wait until a repo has said all it has; whether it did within the time."""
+        return self._run(self._watch.ready(timeout_s))
+
+    def changed(self, timeout_s: float | None = None) -> bool:
+        """Wait until a number has risen since `numbers` was called; whether one did within the time."""
+        return self._run(self._watch.changed(timeout_s))
+
+    def numbers(self) -> dict[Name, int]:
+        """The highest number of every watched stream."""
+
+        async def numbers() -> dict[Name, int]:
+            return self._watch.numbers()
+
+        return self._run(numbers())
+
+    def holes(self) -> dict[Name, list[tuple[int, int]]]:
+        """The numbers up to the highest that the nearest repo neither holds nor dropped."""
+        return self._run(self._watch.holes())
+
+    def boundaries(self, time_ns: int) -> dict[Name, int]:
+        """The lowest number of every watched stream at or after a time, or the one behind its highest."""
+        return self._run(self._watch.boundaries(time_ns))
+
+    def close(self) -> None:
+        """Watch no longer; harmless when the face is closed already."""
+        with contextlib.suppress(Disconnected):
+            self._run(self._watch.close())
+
+
 class SyncStreamGroup:
     """A group of streams; made by `SyncFace.group`."""
 
@@ -117,6 +156,10 @@ class SyncStreamGroup:
     def subscribe(self, *wishes: Wanted, **options: Any) -> SyncSubscription:  # noqa: ANN401  `StreamGroup.subscribe`'s
         """Subscribe."""
         return SyncSubscription(self._run(self._group.subscribe(*wishes, **options).open()), self._run)
+
+    def watch(self, *wishes: Wanted) -> SyncWatch:
+        """Watch the highest numbers, live."""
+        return SyncWatch(self._run(self._group.watch(*wishes).open()), self._run)
 
     def latest(self, stream: NameLike) -> Arrival | None:
         """The newest reading of a stream."""
@@ -133,3 +176,7 @@ class SyncStreamGroup:
     def catalogue(self) -> Catalogue:
         """What the panels of the group say about their streams."""
         return self._run(self._group.catalogue())
+
+    def inserter(self, panel: str, **options: Any) -> SyncInserter:  # noqa: ANN401  those of `StreamGroup.inserter`
+        """Have packets kept that a panel's key has signed."""
+        return SyncInserter(self._run(self._group.inserter(panel, **options).open()), self._run)

@@ -51,7 +51,7 @@ class History:
         found: dict[Name, int] = {}
         after: Name | None = None
         while True:
-            streams = decode_streams((await self._ask(Latest(prefix, after), repo)).content)
+            streams = decode_streams((await self.ask(Latest(prefix, after), repo)).content)
             found.update(
                 (stream, number)
                 for stream, number in streams.entries
@@ -75,7 +75,7 @@ class History:
         number = low
         while number <= last:
             asked = Bundle(stream, number, min(last, number + _PER_QUESTION - 1))
-            bundled = decode_bundle((await self._ask(asked, repo)).content, asked)
+            bundled = decode_bundle((await self.ask(asked, repo)).content, asked)
             following = _behind(bundled, number)
             readings = [(each, data) for each, data in bundled.readings if each < following]
             for _, data in readings:
@@ -109,7 +109,8 @@ class History:
     def _prefix(self, repo: str | None) -> Name:
         return self._group.service if repo is None else self._group.repo(repo).name
 
-    async def _ask(self, question: Asked, repo: str | None) -> Data:
+    async def ask(self, question: Asked, repo: str | None = None) -> Data:
+        """Ask what `roost.repo.question` has words for; the answer is verified."""
         name = self._prefix(repo) / ASK / encode_question(question)
         try:
             return await self._fetch(name, can_be_prefix=True, must_be_fresh=True)

@@ -29,7 +29,8 @@ from roost.pubsub.panels.dispatch import MIN_PAUSE, UNCONFIRMED
 from roost.pubsub.panels.panel import Acknowledged, Panel, PanelSettings, Published, make_panel
 from roost.pubsub.panels.recollection import UNSETTLED
 from roost.repo.catalogue import Description, catalogue_of
-from roost.wire.reading import SENML_CBOR, Lineage, Reading
+from roost.wire.lineage import InputRange, Lineage
+from roost.wire.reading import SENML_CBOR, Reading
 from roost.wire.senml import Quality, Scalar, Value, encode_values
 
 _REFUSED: Final = 403
@@ -37,7 +38,7 @@ _EXAMPLE: Final = Name.parse("/Heater/Voltage")
 _PARTS: Final = len(_EXAMPLE)
 _WILDCARDS: Final = (b"+", b"#")
 
-Input: TypeAlias = NameLike | Arrival
+Input: TypeAlias = NameLike | Arrival | InputRange
 Readable: TypeAlias = Scalar | Reading
 
 
@@ -89,13 +90,17 @@ class RunningPanel(Residence[Panel]):
         time_ns: int | None = None,
         inputs: Sequence[Input] = (),
         program: bytes = b"",
+        job: str = "",
     ) -> int:
         """Publish a value, or a `Reading` as it is; returns its number once it is on this panel's disk.
 
         The stream is relative to the panel (`Heater/Voltage`) or a whole name. `time_ns` is when it was measured, by
-        default now. A reading that was computed names its `inputs`, and the SHA-256 of the `program`.
+        default now. A reading that was computed names its `inputs`, one by one or by ranges, the SHA-256 of the
+        `program`, and the `job` that ran it.
         """
-        reading = self.reading(value, unit=unit, quality=quality, time_ns=time_ns, inputs=inputs, program=program)
+        reading = self.reading(
+            value, unit=unit, quality=quality, time_ns=time_ns, inputs=inputs, program=program, job=job
+        )
         (number,) = await self.publish_many([(stream, reading)])
         return number
 
@@ -172,6 +177,7 @@ class RunningPanel(Residence[Panel]):
         time_ns: int | None = None,
         inputs: Sequence[Input] = (),
         program: bytes = b"",
+        job: str = "",
     ) -> Reading:
         """Make the reading that `publish` publishes: the value in SenML, for `publish_many`."""
         if isinstance(value, Reading):
@@ -180,12 +186,11 @@ class RunningPanel(Residence[Panel]):
             raise InvalidInput(f"a value is a number, text, bool or bytes, not {type(value).__name__}")
         if not isinstance(unit, str):
             raise InvalidInput(f"a unit is text, not {type(unit).__name__}")
-        names = tuple(each.data.name if isinstance(each, Arrival) else as_name(each) for each in inputs)
         return Reading(
             self._session.clock() if time_ns is None else time_ns,
             SENML_CBOR,
             encode_values([Value(value, unit, quality)]),
-            Lineage(names, program) if names or program else None,
+            _lineage(inputs, program, job) if inputs or program else None,
         )
 
     # -- inside
@@ -246,6 +251,17 @@ class RunningPanel(Residence[Panel]):
 
     async def _is_on_disk(self, stream: Name, number: int) -> None:
         await self.until(lambda: self._on_disk.get(stream, 0) >= number)
+
+
+def _lineage(inputs: Sequence[Input], program: bytes, job: str) -> Lineage:
+    names: list[Name] = []
+    ranges: list[InputRange] = []
+    for each in inputs:
+        if isinstance(each, InputRange):
+            ranges.append(each)
+        else:
+            names.append(each.data.name if isinstance(each, Arrival) else as_name(each))
+    return Lineage(tuple(names), program, tuple(ranges), job)
 
 
 def below(prefix: Name, stream: NameLike) -> Name:

@@ -22,6 +22,8 @@ from roost.errors import NoKey
 from roost.forwarding.endpoint import Endpoint
 from roost.forwarding.strategy import STRATEGY_PREFIX
 from roost.host.bulk import BulkDoor
+from roost.host.bulk_frames import Door
+from roost.host.bulk_reading import ReadingDoor
 from roost.host.disk import Disk
 from roost.host.keystore import KeyStore
 from roost.host.listening import HostPort, Listen, ListeningNode, running
@@ -65,6 +67,7 @@ class RunningRepo:
         self.repos: Final[list[Repo]] = []
         self.uplinks: Final[list[Uplink]] = []
         self.bulk_port = 0
+        self.reading_door: ReadingDoor | None = None
         self._residents: Final[dict[Name, Resident[Repo]]] = {}  # by repo; bound: the duties
 
     @property
@@ -96,6 +99,7 @@ async def running_repo(
     *,
     uplinks: Sequence[str] = (),
     bulk: HostPort | None = None,
+    bulk_read: Door | None = None,
     version: str = "roost",
 ) -> AsyncIterator[RunningRepo]:
     """Run a repo while the block runs; `uplinks` are other repos, as URIs. Raises `BadConfig`."""
@@ -133,6 +137,8 @@ async def running_repo(
         if bulk is not None:
             door = await stack.enter_async_context(BulkDoor(repo.repos, repo.act, listening.server).opened(*bulk))
             repo.bulk_port = door.port
+        if bulk_read is not None:
+            repo.reading_door = await stack.enter_async_context(ReadingDoor(repo.repos).opened(bulk_read))
         yield repo
 
 

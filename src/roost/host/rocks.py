@@ -26,6 +26,8 @@ from roost.host.rocks_layout import (
     block_key,
     is_sealed,
     listed_name,
+    readings,
+    same_width,
     successor,
     time_key,
     time_of,
@@ -81,13 +83,10 @@ class RocksStore:
     def range(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
         """The packets low to high of a stream, as far as they are here."""
         found: list[tuple[int, bytes]] = []
-        if limit <= 0:
-            return found
         with self._lock:
-            for number, value in self._numbers(stream.value, low, high):
-                found.append((number, value[HEAD_BYTES:]))
-                if len(found) == limit:
-                    break
+            for first, last in same_width(max(1, low), min(high, MAX_NUMBER)):
+                if len(found) < limit:
+                    found += self._readings(stream.value, first, last, limit - len(found))
         return found
 
     def latest(self, stream: Name) -> int:
@@ -153,6 +152,22 @@ class RocksStore:
                     found.append((key, value))
                     if len(found) == limit:
                         break
+        return found
+
+    def _readings(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
+        """The packets low to high, which are numbers of one width, in pages."""
+        found: list[tuple[int, bytes]] = []
+        at, end = b"p" + key_of(stream, low), b"p" + key_of(stream, high) + b"\0"
+        length = len(at)
+        while len(found) < limit:
+            wanted = min(limit - len(found), high - low + 1)
+            rows = self._rows.page(at, end, wanted)
+            whole = readings(rows, len(stream) + 1, length)
+            self.damaged += sum(len(key) == length for key, _ in rows) - len(whole) if len(whole) < len(rows) else 0
+            found += whole
+            if len(rows) < wanted or len(whole) == wanted:
+                break
+            at = rows[-1][0] + b"\0"
         return found
 
     def _numbers(self, stream: bytes, low: int, high: int) -> Iterator[tuple[int, bytes]]:

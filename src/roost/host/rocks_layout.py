@@ -13,6 +13,7 @@ readings may be late: the first block whose time is late enough has the answer, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 from zlib import crc32
 
@@ -104,6 +105,31 @@ def sealed(key: bytes, rest: bytes) -> bytes:
 def is_sealed(key: bytes, value: bytes) -> bool:
     """Whether a value is as it was written."""
     return crc32(value[CRC_BYTES:], crc32(key)).to_bytes(CRC_BYTES, "big") == value[:CRC_BYTES]
+
+
+def readings(rows: list[tuple[bytes, bytes]], size: int, length: int) -> list[tuple[int, bytes]]:
+    """The numbers and packets in the whole ones of some rows, whose keys begin with `size` bytes of the same stream.
+
+    Keys of another length than `length` are no numbers. One expression, because a repo hands out millions of them.
+    """
+    if not rows:
+        return []
+    begun = crc32(rows[0][0][:size])
+    low = size + 2  # behind the type and the length of the number
+    of = int.from_bytes
+    return [
+        (of(key[low:], "big"), value[HEAD_BYTES:])
+        for key, value in rows
+        if len(key) == length and crc32(value[CRC_BYTES:], crc32(key[size:], begun)) == of(value[:CRC_BYTES], "big")
+    ]
+
+
+def same_width(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Cut a run of numbers where they begin to take more bytes: the keys of a part are all of one length."""
+    for most in (0xFF, 0xFFFF, 0xFFFFFFFF, MAX_NUMBER):
+        if low <= min(most, high):
+            yield low, min(most, high)
+            low = most + 1
 
 
 def successor(prefix: bytes) -> bytes:

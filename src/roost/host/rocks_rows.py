@@ -18,6 +18,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,6 +80,17 @@ class RocksRows:
                 yield at, walker.value()
                 walker.next()
             walker = self._past_damage(walker, at, high)
+
+    def page(self, low: bytes, high: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """The first rows from `low` to before `high` that can be read, at most `limit`: a walk in one go."""
+        walk: Any = self._db.items(from_key=low)
+        rows: list[tuple[bytes, bytes]] = list(islice(walk, limit))
+        if rows and rows[-1][0] >= high:
+            return [row for row in rows if row[0] < high]
+        if len(rows) < limit:  # here it ended, silently where there is damage
+            at = rows.pop()[0] if rows else low
+            rows += islice(self.forward(at, high), limit - len(rows))
+        return rows
 
     def backward(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The rows from `low` to before `high` that can be read, the last first."""
@@ -189,6 +201,10 @@ class RocksRows:
         table.set_bloom_filter(_BLOOM_BITS, block_based=False)
         table.set_cache_index_and_filter_blocks(v=True)
         table.set_pin_l0_filter_and_index_blocks_in_cache(v=True)
+        # In one block, the index of a large file has no place in the cache, and is unpacked anew for every read.
+        table.set_index_type(rocksdict.BlockBasedIndexType.two_level_index_search())
+        table.set_partition_filters(size=True)
+        table.set_pin_top_level_index_and_filter(v=True)
         table.set_checksum_type(rocksdict.ChecksumType.xxh3())
         options = rocksdict.Options(raw_mode=True)
         options.create_if_missing(create_if_missing=True)

@@ -7,7 +7,8 @@
         print(reading.stream, reading.number, reading.value, reading.unit)
     newest = await group.latest("Panel1/Heater/Voltage")
 
-A panel is in `roost.host.publishing`, a subscription in `roost.host.subscribing`, the past in `roost.host.history`.
+A panel is in `roost.host.publishing`, a subscription in `roost.host.subscribing`, the past in `roost.host.history`,
+how far all streams are in `roost.host.watch`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from typing import Final, TypeAlias
 
 from roost.errors import BadConfig, BadTopic
 from roost.host.history import History
+from roost.host.inserting import INSERT_S, RunningInserter
 from roost.host.joining import group_file
 from roost.host.paths import home
 from roost.host.publishing import RunningPanel, below
 from roost.host.residence import Opening, Way
 from roost.host.subscribing import ROOM, OnMissing, Subscribing, Subscription
+from roost.host.watch import Watch
 from roost.machine import SECOND
 from roost.naming import Name, NameLike
 from roost.naming.building import Group
@@ -117,6 +120,11 @@ class StreamGroup:
 
         return Subscribing(reach)
 
+    def watch(self, *wishes: Wanted) -> Opening[Watch]:
+        """Watch the highest numbers, live: `async with group.watch("+/Heater/#") as watch`; wishes as `subscribe`."""
+        wanted = [self._wish(wish) for wish in wishes]
+        return Opening(lambda: Watch(self._way(), self.group, wanted, self._history))
+
     async def latest(self, stream: NameLike, *, repo: str | None = None) -> Arrival | None:
         """The newest reading of a stream, None if there is none; `repo` asks one repo instead of the nearest."""
         return await self._history.latest(below(self.name, stream), repo)
@@ -142,6 +150,22 @@ class StreamGroup:
         if is_filter and wish.startswith("/"):
             raise BadTopic(f"{wish!r} is no name and no filter: filters are relative to {self.name}, as '+/+/#' is")
         return below(self.name, wish) if wish and not is_filter else TopicFilter(wish)
+
+    # -- for pipelines
+
+    def inserter(self, panel: str, *, copies: int = 1, timeout_s: float = INSERT_S) -> Opening[RunningInserter]:
+        """Have packets kept that a panel's key has signed: `async with group.inserter("Panel1") as inserter`.
+
+        The key chain has to have the panel's key, for the commands. `timeout_s` is how long no repo may confirm any
+        packet before `insert` gives up.
+        """
+        place = self.group.panel(panel)
+
+        def reach() -> RunningInserter:
+            self._show()  # as `panel` does
+            return RunningInserter(self._way(), place, copies, timeout_s)
+
+        return Opening(reach)
 
 
 def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy:

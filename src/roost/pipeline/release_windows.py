@@ -44,13 +44,15 @@ class Step:
         self._holes: Final = view.holes()
         self._lows: Final[dict[int, Mapping[str, int]]] = {}  # by time; bound: MAX_QUESTIONS and a few
         self._top: Final = now // self._length - 1  # the last window that is over
-        self._due: Final = self._top if flush else (now - self._input.deadline_ns) // self._length - 1
         self._streams: Final[dict[str, list[str]]] = defaultdict(list)  # by key
         for stream in sorted(numbers):
             key = planner.key(stream)
             assert key is not None  # noqa: S101  streams without one were left out
             self._streams[key].append(stream)
         self._closed: Final = self._all_closed()
+        due = self._top if flush else (now - self._input.deadline_ns) // self._length - 1
+        # Time goes on as long as anybody in the group speaks: who is silent then is late, and all of them are asleep.
+        self._due: Final = min(due, max(self._closed.values(), default=_NEVER) + 1)
 
     def taken(self, limit: int | None) -> Place:
         """The place behind this step."""

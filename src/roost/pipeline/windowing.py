@@ -37,7 +37,7 @@ def silences(unit: Unit, windows: Numbers) -> list[tuple[int, str]]:
     """The windows of a unit for which a row has to be made up, and what that row says."""
     first = unit.first
     if unit.is_new:  # before its first reading a stream did not exist
-        first = max(first, int(windows[0])) if len(windows) else unit.last + 1
+        first = max(first, int(windows.min())) if len(windows) else unit.last + 1
     if first > unit.last:
         return []
     present = np.zeros(unit.last - first + 1, dtype=bool)

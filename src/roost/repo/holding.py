@@ -106,6 +106,23 @@ class Holding:
             begin = high + 1
         return found
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it can be seen at a glance that nothing is missing, as with most streams."""
+        if self._older is not None:
+            return False
+        return self._low == 1 if self._gone is None else self._gone == [1, self._low - 1]
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """What is missing below the highest number held or gone, the lowest first."""
+        found = self.holes(MAX_NUMBER)
+        begin = self._high + 1
+        for low, high in self.gone:
+            if low > begin:
+                found.append((begin, low - 1))
+            begin = max(begin, high + 1)
+        return found
+
     # -- changing
 
     def has_room(self, number: int) -> bool:

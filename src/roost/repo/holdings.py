@@ -54,13 +54,29 @@ class Holdings:
 
     def under(self, prefix: Name, after: Name | None = None, limit: int = MAX_STREAMS) -> list[Name]:
         """The streams that begin with a prefix and stand behind `after`, in canonical order."""
-        if len(self._order) < len(self._rows):
-            self._order.extend(islice(self._rows, len(self._order), None))
-            self._order.sort()  # quick, because all but the new ones are in order
-        start = prefix.value if after is None else max(prefix.value, after.value + b"\x00")
-        low = bisect_left(self._order, start)
-        high = bisect_left(self._order, prefix.value + BEHIND)
-        return [Name(value) for value in self._order[low : min(high, low + limit)]]
+        return [Name(value) for value in self._page(prefix, after, limit)]
+
+    def lacking(
+        self, prefix: Name, after: Name | None, limit: int, max_bytes: int
+    ) -> Iterator[tuple[Name, list[tuple[int, int]]]]:
+        """Those of the next `limit` streams that lack numbers below their highest, held or dropped, and which.
+
+        If there are more streams, the last one that was looked at follows, without any number. Those with names of more
+        than `max_bytes` are passed over. They are looked for as they are taken.
+        """
+        page = self._page(prefix, after, limit)
+        for value in page:
+            row = self._rows[value]
+            if not row.is_whole and len(value) <= max_bytes and (gaps := row.gaps()):
+                yield Name(value), gaps
+        if len(page) == limit:
+            last = next((value for value in reversed(page) if len(value) <= max_bytes), None)
+            if last is not None:
+                yield Name(last), []
+
+    def gaps(self, stream: Name) -> list[tuple[int, int]]:
+        """Which numbers of a stream below its highest are neither held nor dropped."""
+        return self.of(stream).gaps()
 
     def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
         """Which runs of numbers that touch low to high were dropped on purpose."""
@@ -110,6 +126,15 @@ class Holdings:
     def draft(self) -> Draft:
         """Begin changes that take effect together."""
         return Draft(self)
+
+    def _page(self, prefix: Name, after: Name | None, limit: int) -> list[bytes]:
+        if len(self._order) < len(self._rows):
+            self._order.extend(islice(self._rows, len(self._order), None))
+            self._order.sort()  # quick, because all but the new ones are in order
+        start = prefix.value if after is None else max(prefix.value, after.value + b"\x00")
+        low = bisect_left(self._order, start)
+        high = bisect_left(self._order, prefix.value + BEHIND)
+        return self._order[low : min(high, low + limit)]
 
     def _install(self, stream: bytes, row: Holding) -> None:
         before = self._rows.get(stream, _NOTHING)

@@ -1,4 +1,4 @@
-"""Questions to any repo of a group, ours: what is newest, where a time begins, many readings in one packet.
+"""Questions to any repo of a group, ours: what is newest, what is missing, where a time begins, readings in bundles.
 
     /<service or repo>/32=ask/<question>                    Interest, CanBePrefix, MustBeFresh
     /<service or repo>/32=ask/<question>/v=<ms>/seg=0       Data, signed by the repo; one segment, always
@@ -10,6 +10,8 @@
 | Since    | 181 | Name, Time, [After] | Streams: each with its lowest number whose event time is at or after Time,  |
 |          |     |                     | or the one behind its highest if there is none                              |
 | Bundle   | 182 | Name, Low, High     | Bundled: the readings of that stream, from Low upwards, as many as fit      |
+| Gaps     | 193 | Name, [After,       | Gapped: those at or below the name that lack numbers below their highest,   |
+|          |     | [Low]]              | held or dropped; with Low also the stream After itself, from Low upwards    |
 
 | element | no. | value                                                                                    |
 | ------- | --- | ---------------------------------------------------------------------------------------- |
@@ -27,7 +29,7 @@
 
 A question is the value of one generic component. A number that a bundle neither holds nor calls dropped may come later,
 may be elsewhere, or may be too large to be bundled: ask for it by name. Every type is critical, as in all of the repo's
-protocols (`roost.repo.fields`). Whether an answer is true is for whoever verified it.
+protocols (`roost.repo.fields`). Whether an answer is true is for whoever verified it. Gapped is in `roost.repo.gaps`.
 """
 
 from __future__ import annotations
@@ -62,6 +64,7 @@ STREAM: Final = 189
 NUMBER: Final = 190
 BUNDLED: Final = 191
 DROPPED: Final = 192
+GAPS: Final = 193
 
 MAX_CONTENT_BYTES: Final = 7600
 MAX_NAME_BYTES: Final = 2000  # longer ones are not asked about, nor listed
@@ -97,7 +100,16 @@ class Bundle:
     high: int
 
 
-Asked: TypeAlias = Latest | Since | Bundle
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Ask what is missing of each stream below a prefix, behind a place: a stream, or a number of it."""
+
+    prefix: Name
+    after: Name | None = None
+    low: int = 0
+
+
+Asked: TypeAlias = Latest | Since | Bundle | Gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,8 @@ def encode_question(question: Asked) -> Component:
     after = b"" if question.after is None else tlv.tlv(AFTER, question.after.value)
     if isinstance(question, Latest):
         return Component(tlv.tlv(LATEST, question.prefix.wire + after))
+    if isinstance(question, Gaps):
+        return Component(tlv.tlv(GAPS, question.prefix.wire + encode_place(question.after, question.low)))
     return Component(tlv.tlv(SINCE, question.prefix.wire + tlv.number(TIME, question.time) + after))
 
 
@@ -146,8 +160,12 @@ def decode_question(component: Component) -> Asked:
         return Since(_name(fields), fields.required(TIME), _after(fields))
     if type_ == BUNDLE:
         fields = Fields(raw, start, end, (NAME_TYPE, LOW, HIGH), "Bundle")
-        return Bundle(_name(fields), *_run(fields, "Bundle"))
-    raise BadPacket(f"element {type_} is no question: Latest is {LATEST}, Since {SINCE}, Bundle {BUNDLE}")
+        return Bundle(_name(fields), *decode_run(fields, "Bundle"))
+    if type_ == GAPS:
+        fields = Fields(raw, start, end, (NAME_TYPE, AFTER, LOW), "Gaps")
+        after = _after(fields)
+        return Gaps(_name(fields), after, decode_low(fields.number(LOW), after))
+    raise BadPacket(f"element {type_} is no question: those are {LATEST} to {BUNDLE} and {GAPS}")
 
 
 # -- answers
@@ -194,7 +212,7 @@ def fitting(entries: Iterable[tuple[Name, int]], max_bytes: int) -> list[tuple[N
 
 def encode_bundle(readings: Sequence[bytes], dropped: Sequence[Run] = ()) -> bytes:
     """Write the answer to Bundle, of whole packets."""
-    runs = b"".join([_dropped(run) for run in dropped])
+    runs = b"".join([encode_run(DROPPED, run) for run in dropped])
     return tlv.tlv(BUNDLED, runs + b"".join(readings))
 
 
@@ -208,7 +226,7 @@ def decode_bundle(content: bytes, asked: Bundle) -> Bundled:
             data = decode_data(content[low - _head(high - low) : high])
             readings.append((_number_of(data, asked, readings), data))
         elif type_ == DROPPED and not readings and len(dropped) < MAX_DROPPED:
-            run = _run(Fields(content, low, high, (LOW, HIGH), "Dropped"), "Dropped")
+            run = decode_run(Fields(content, low, high, (LOW, HIGH), "Dropped"), "Dropped")
             if dropped and run[0] <= dropped[-1][1]:
                 raise BadPacket(f"the dropped numbers from {run[0]} on are out of order")
             dropped.append(run)
@@ -219,15 +237,31 @@ def decode_bundle(content: bytes, asked: Bundle) -> Bundled:
 
 def dropped_bytes(dropped: Sequence[Run]) -> int:
     """How much of a bundle these take, and its outermost element."""
-    return _HEAD_BYTES + sum(len(_dropped(run)) for run in dropped)
+    return _HEAD_BYTES + sum(len(encode_run(DROPPED, run)) for run in dropped)
 
 
 def _stream(stream: Name, number: int) -> bytes:
     return tlv.tlv(STREAM, stream.wire + tlv.number(NUMBER, number))
 
 
-def _dropped(run: Run) -> bytes:
-    return tlv.tlv(DROPPED, tlv.number(LOW, run[0]) + tlv.number(HIGH, run[1]))
+def encode_run(type_: int, run: Run) -> bytes:
+    """Write an element that is a run."""
+    return tlv.tlv(type_, tlv.number(LOW, run[0]) + tlv.number(HIGH, run[1]))
+
+
+def encode_place(after: Name | None, low: int) -> bytes:
+    """Write where to go on."""
+    place = b"" if after is None else tlv.tlv(AFTER, after.value)
+    return place + tlv.number(LOW, low) if low else place
+
+
+def decode_low(low: int | None, after: Name | None) -> int:
+    """Read from which number on; 0 for all."""
+    if low is None:
+        return 0
+    if low < 1 or after is None:
+        raise BadPacket(f"a place behind number {low} has a stream and a number of at least 1")
+    return low
 
 
 def _head(length: int) -> int:
@@ -239,21 +273,23 @@ def _name(fields: Fields) -> Name:
     name = fields.name()
     if name is None:
         raise BadPacket("a Name is missing")
-    return _bounded(name)
+    return bounded(name)
 
 
 def _after(fields: Fields) -> Name | None:
     value = fields.value(AFTER)
-    return None if value is None else _bounded(Name.decode(value))
+    return None if value is None else bounded(Name.decode(value))
 
 
-def _bounded(name: Name) -> Name:
+def bounded(name: Name) -> Name:
+    """Refuse a name that is too long."""
     if len(name.value) > MAX_NAME_BYTES:
         raise BadPacket(f"a name of {len(name.value)} bytes is too long here, {MAX_NAME_BYTES} is the limit")
     return name
 
 
-def _run(fields: Fields, where: str) -> Run:
+def decode_run(fields: Fields, where: str) -> Run:
+    """Read Low and High."""
     low, high = fields.required(LOW), fields.required(HIGH)
     if not 1 <= low <= high:
         raise BadPacket(f"{where} goes from a number of at least 1 upwards, not from {low} to {high}")

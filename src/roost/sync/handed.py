@@ -4,11 +4,13 @@ A consumer brings back the IBLT that it was given. If it was given by us we know
 heard of, however many streams that are: a batch of a thousand streams does not fit any IBLT. Nothing is remembered of
 consumers; what has been forgotten here, or was handed out by another producer, is decoded as PSync has it.
 
-    log       the streams that changed, the last change last; bound: 2 × MAX_CHANGES
-    places    IBLT → how many changes there had been; the one used last at the end; bound: MAX_HANDED
+    changed   stream → the turn of its last change, the last one last; bound: 2 × max_changed
+    places    IBLT → the turn it was handed out in; the one used last at the end; bound: MAX_HANDED
 
-A consumer that wants nothing of what changes is brought up to date before it is MAX_BEHIND elements behind, so that
-what it asks again every second is cheap to answer.
+Who says hello to a repo of 50,000 streams has the answer a second or two later, and all of them may have changed
+meanwhile: with less room than that it would have to say hello again, and again. A consumer that wants nothing of what
+changes is brought up to date before it is MAX_BEHIND elements behind, so that what it asks again every second is cheap
+to answer.
 """
 
 from __future__ import annotations
@@ -18,41 +20,52 @@ from typing import Final
 
 from roost.naming import Name
 
-MAX_CHANGES: Final = 4096
+MAX_CHANGED: Final = 50_000
 MAX_BEHIND: Final = 2048  # elements, two for each change: the old one and the new one
-MAX_HANDED: Final = 512
+MAX_HANDED: Final = 4096
 
 
 class Handed:
     """Our own past, for a while."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_changed: int = MAX_CHANGED) -> None:
+        self._max_changed: Final = max_changed
         self._places: Final[dict[bytes, int]] = {}
-        self._log: list[Name] = []
-        self._dropped = 0  # changes that are not in the log any more
+        self._changed: dict[Name, int] = {}
+        self._turn = 0
+        self._forgotten = 0  # the turn of the last change that is not known any more
 
     def hand(self, iblt: bytes) -> None:
         """Take in that this IBLT goes out: it says all that has changed until now."""
         self._places.pop(iblt, None)
         if len(self._places) >= MAX_HANDED:
             del self._places[next(iter(self._places))]
-        self._places[iblt] = self._dropped + len(self._log)
+        self._places[iblt] = self._turn
 
     def change(self, streams: Iterable[Name]) -> None:
         """Take in that streams have changed."""
-        self._log += streams
-        if len(self._log) > 2 * MAX_CHANGES:
-            self._dropped += len(self._log) - MAX_CHANGES
-            self._log = self._log[-MAX_CHANGES:]
+        self._turn += 1
+        for stream in streams:
+            self._changed.pop(stream, None)
+            self._changed[stream] = self._turn
+        if len(self._changed) > 2 * self._max_changed:
+            changes = list(self._changed.items())
+            self._forgotten = changes[-self._max_changed - 1][1]
+            self._changed = dict(changes[-self._max_changed :])
 
     def since(self, iblt: bytes) -> list[Name] | None:
-        """The streams that have changed since we handed this out, each once; None if that is not known."""
-        place = self._places.get(iblt, -1) - self._dropped
-        if place < 0:
+        """The streams that have changed since we handed this out, the last one first; None if that is not known."""
+        place = self._places.get(iblt, -1)
+        if place < self._forgotten:
             return None
         self._places[iblt] = self._places.pop(iblt)
-        return list(dict.fromkeys(self._log[place:]))
+        found: list[Name] = []
+        for stream in reversed(self._changed):
+            if self._changed[stream] <= place:
+                break
+            found.append(stream)
+        return found
 
     def forget(self) -> None:
-        """Something changed that is not in the log."""
+        """Something changed that was not told."""
         self._places.clear()

@@ -16,6 +16,10 @@ the number it has, or from 1. Without a file the place is not saved: whoever kee
 Who wants ranges says hello with them, and is told of the streams in them alone; a producer that is not ours leaves this
 unanswered, so every third hello in vain is a plain one. What a reply carries behind its state is told as `Carried`.
 
+A producer that takes over may know less than the one before. Its streams differ from what we hand back, so its first
+reply names them all: `behind` has the numbers, until it has caught up. Of streams that it does not know at all only a
+hello tells.
+
 Where the C++ library does harm we differ, and only there: a reply without news for us is followed by a pause, and so is
 a Nack soon after a hello, because caches would repeat them at the speed of the network; and after a minute without any
 reply we say hello, because a producer that cannot read our Interest is as silent as one that has no news.
@@ -76,6 +80,7 @@ class PSyncConsumer:
         self.false_positives = 0  # streams in replies that are not wanted
         self.turned_away = 0  # streams that found no room
         self.hellos = 0  # that were answered
+        self.behind: Final[dict[Name, int]] = {}  # of wanted streams that who answers knows less of; bound: as _numbers
         self._subscriptions: Final = subscriptions
         self._randomness: Final = randomness
         self._file: Final = StateFile(file) if file else None
@@ -128,6 +133,7 @@ class PSyncConsumer:
             return []
         for stream in [stream for stream in self._numbers if not self._subscriptions.covers(stream)]:
             del self._numbers[stream]
+            self.behind.pop(stream, None)
         return self._save()
 
     # -- the machine's verbs
@@ -242,6 +248,7 @@ class PSyncConsumer:
             self._is_hellos = reply.question == self._hello
             self._needs_hello = False
             self._hello_until = now + self.preset.reply_freshness_ms * MS
+            self.behind.update((stream, 0) for stream in self._numbers if stream not in self._available)
         else:
             self._is_hellos = self._is_hellos and iblt == self._iblt
             self.false_positives += sum(not self._subscriptions.covers(stream) for stream, _ in entries)
@@ -278,6 +285,10 @@ class PSyncConsumer:
         effects: list[Effect] = []
         for stream, number in entries:
             known = self._numbers.get(stream, 0)
+            if number < known:
+                self.behind[stream] = number
+            elif self.behind:
+                self.behind.pop(stream, None)
             if number <= known or not self._subscriptions.covers(stream):
                 continue
             if not known and len(self._numbers) >= self.preset.max_streams:

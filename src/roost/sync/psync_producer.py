@@ -4,7 +4,7 @@ The producer remembers nothing about its consumers. A consumer brings what it wa
 producer compares (D = own − received) and does one of these:
 
     hello                                          reply with all streams, those without a number too
-    D cannot be decoded                            application Nack: the consumer says hello again
+    D cannot be decoded, or is too large to tell   application Nack: the consumer says hello again
     wanted streams have changed, or |D| ≥ E/2      reply with those that have, perhaps none, and our IBLT
     otherwise                                      keep it until its lifetime ends
 
@@ -191,12 +191,15 @@ class PSyncProducer(PSyncMember[PartialPreset]):
         if self._listed_too_many(len(entries), now):
             self.hellos_put_off += 1
             return []
-        if room_for(len(entries), sum(len(stream.value) for stream, _ in entries)) > self.replies.state_bytes(name):
+        if not self._has_room(name, entries):
             self.hellos_too_large += 1
             return []
         content = self.replies.content(name, entries)
         packet = self.replies.add(question, name, content, self.preset.reply_freshness_ms, now)
         return [Reply(packet, event.token)]
+
+    def _has_room(self, name: Name, entries: list[tuple[Name, int]]) -> bool:
+        return room_for(len(entries), sum(len(each.value) for each, _ in entries)) <= self.replies.state_bytes(name)
 
     def _listed_too_many(self, streams: int, now: int) -> bool:
         if now // SECOND != self._second:
@@ -223,6 +226,8 @@ class PSyncProducer(PSyncMember[PartialPreset]):
             interest.limit = min(self._threshold(interest), interest.iblt.expected)
             elements = self.dataset.elements_of(difference.positive)
         entries = News(elements).wanted_by(interest)
+        if not self._has_room(interest.name / self._largest, entries):
+            return [self._nack(interest)]
         if entries or interest.behind >= interest.limit:
             return self._reply(interest, entries, now)
         self.pending.add(interest, now)

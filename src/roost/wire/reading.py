@@ -1,14 +1,13 @@
 """The reading envelope: what the Content of every reading is, one documented format.
 
-    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166 { InputName 7 …, ProgramDigest 169 }] }
+    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166] }
 
 | element       | no. | value                                                                     |
 | ------------- | --- | ------------------------------------------------------------------------- |
 | EventTime     | 161 | NonNegativeInteger: when it was measured, nanoseconds since 1970          |
 | ContentFormat | 163 | NonNegativeInteger: number in the CoAP Content-Formats registry, 0–65535  |
 | Payload       | 165 | bytes: SenML (112) for sensor values, MQTT payloads verbatim              |
-| Lineage       | 166 | for virtual streams: names of the inputs, in the order they were used     |
-| ProgramDigest | 169 | SHA-256 of the program that made the value                                |
+| Lineage       | 166 | for virtual streams: the inputs and the program (`roost.wire.lineage`)    |
 
 Numbers are of the application range; the critical-bit rule of NDN holds, so a later version may add even ones. What
 the payload means is not checked here; values are in `roost.wire.senml`.
@@ -20,40 +19,41 @@ from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.naming.component import DIGEST_BYTES
-from roost.naming.name import Name
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
+from roost.wire.lineage import LINEAGE, MAX_INPUTS, InputDigest, InputRange, Lineage, decode_lineage, lineage_of
 from roost.wire.tlv import element, skip
+
+__all__ = [  # with what a lineage consists of, which goes with readings everywhere
+    "CONTENT_FORMAT",
+    "EVENT_TIME",
+    "LINEAGE",
+    "MAX_FORMAT",
+    "MAX_INPUTS",
+    "OCTET_STREAM",
+    "PAYLOAD",
+    "READING",
+    "SENML_CBOR",
+    "TEXT",
+    "InputDigest",
+    "InputRange",
+    "Lineage",
+    "Reading",
+    "decode_reading",
+    "lineage_of",
+]
 
 READING: Final = 160
 EVENT_TIME: Final = 161
 CONTENT_FORMAT: Final = 163
 PAYLOAD: Final = 165
-LINEAGE: Final = 166
-PROGRAM_DIGEST: Final = 169
 
 TEXT: Final = 0  # text/plain; charset=utf-8
 OCTET_STREAM: Final = 42
 SENML_CBOR: Final = 112
 
 MAX_FORMAT: Final = 0xFFFF
-MAX_INPUTS: Final = 256
 _MAX_TIME: Final = (1 << 64) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Where a value of a virtual stream comes from: its inputs and the SHA-256 of the program."""
-
-    inputs: tuple[Name, ...]
-    program: bytes
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.inputs) <= MAX_INPUTS:
-            raise BadPacket(f"lineage names 1 to {MAX_INPUTS} inputs, not {len(self.inputs)}")
-        if len(self.program) != DIGEST_BYTES:
-            raise BadPacket(f"the digest of a program has {DIGEST_BYTES} bytes, not {len(self.program)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ class Reading:
             + self.payload
         )
         if self.lineage is not None:
-            inputs = b"".join([name.wire for name in self.lineage.inputs])
-            body += tlv.tlv(LINEAGE, inputs + tlv.tlv(PROGRAM_DIGEST, self.lineage.program))
+            body += self.lineage.encode()
         return tlv.tlv(READING, body)
 
     @staticmethod
@@ -114,7 +113,7 @@ def decode_reading(content: bytes) -> Reading:
         elif type_ == PAYLOAD:
             payload = content[low:position]
         else:
-            lineage = _lineage(content, low, position)
+            lineage = decode_lineage(content, low, position)
     if time < 0 or format_ < 0 or payload is None:
         raise BadPacket("a reading has an event time, a content format and a payload, in this order")
     if format_ > MAX_FORMAT:
@@ -123,18 +122,3 @@ def decode_reading(content: bytes) -> Reading:
 
 
 _KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE})
-
-
-def _lineage(content: bytes, low: int, end: int) -> Lineage:
-    inputs: list[Name] = []
-    program = b""
-    while low < end:
-        at = low
-        type_, start, low = element(content, at, end)
-        if type_ == tlv.NAME and not program:
-            inputs.append(Name.decode(content[start:low]))
-        elif type_ == PROGRAM_DIGEST and not program:
-            program = content[start:low]
-        else:
-            skip(type_, at, "Lineage")
-    return Lineage(tuple(inputs), program)

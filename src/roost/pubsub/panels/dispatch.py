@@ -13,7 +13,7 @@ The commander verifies receipts.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from heapq import heappop, heappush
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -84,6 +84,19 @@ class Dispatch:
         for packet in packets:
             self._queue.append(packet)
             self._queued_bytes += len(packet.wire)
+
+    def drop(self, values: Container[bytes]) -> None:
+        """Send these no more, by the bytes of their names; what is under way is."""
+        queue = [packet for packet in self._queue if packet.value not in values]
+        self._queue.clear()
+        self._queued_bytes = 0
+        self.add(queue)
+        again = [
+            batch._replace(packets=left)
+            for batch in self._again
+            if (left := [packet for packet in batch.packets if packet.value not in values])
+        ]
+        self._again[:] = sorted(again, key=lambda batch: batch[:2])
 
     def start(self, now: int) -> list[Effect]:
         """The network is back, so nothing has to wait longer."""

@@ -1,6 +1,6 @@
 """Retention at work: walks over the streams of a repo, a few at a time, and has dropped what the rules say.
 
-    kept(entries)      a reading with lineage came: each input that it may replace gets a mark, input → its name
+    kept(entries)      a reading with lineage came: what it may replace is marked (`pubsub.repos.replacing`)
     tick               some streams: the oldest readings looked at, what is due handed to the shelf to drop
 
 A round over all streams begins every `ROUND`. Work per tick is bounded in streams and in readings, and one drop is
@@ -17,25 +17,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from roost.errors import Backpressure, BadPacket
 from roost.machine import MS, SECOND, Effect, Note
 from roost.naming import Name
 from roost.naming.building import numbered
+from roost.pubsub.repos.replacing import Replacing
 from roost.repo.cause import REPLICATION
 from roost.repo.holdings import Holdings
-from roost.repo.numbering import numbered as stream_and_number
 from roost.repo.retention import Held, Rule, Rules, due
 from roost.repo.shelf import Shelf
 from roost.repo.shelving import event_time
-from roost.repo.store import Damaged, Entry, Store
+from roost.repo.store import Entry, Store
 from roost.wire import Data
-from roost.wire.reading import LINEAGE, Reading
 
 ROUND: Final = 60 * SECOND
 PAUSE: Final = 20 * MS  # between two ticks of a round
 STREAMS_PER_TICK: Final = 128
 READINGS_PER_TICK: Final = 512
-REPLACED: Final = b"r"  # the first byte of marks: input → what replaces it
 
 
 class Pruning:
@@ -44,7 +41,7 @@ class Pruning:
     def __init__(self, store: Store, shelf: Shelf, holdings: Holdings, rules: Rules) -> None:
         self.dropped = 0
         self.waiting = 0  # streams of the last round with something due that nothing replaces yet
-        self.unmarked = 0  # inputs that the shelf had no room to mark, for the time being
+        self.replacing: Final = Replacing(store, shelf, holdings, rules)
         self._store: Final = store
         self._shelf: Final = shelf
         self._holdings: Final = holdings
@@ -67,7 +64,7 @@ class Pruning:
         if not self._rules.replacing:
             return []
         for entry in entries:
-            if entry.time and not self._mark(entry.name, entry.wire):
+            if entry.time and not self.replacing.mark(entry.name, entry.wire):
                 self._read_all = True
         return self._shelf.flush()
 
@@ -141,7 +138,8 @@ class Pruning:
                 horizon = now - rule.max_age_ms * MS
                 times = times or {each: time for time, each in self._store.between(stream, 0, horizon, limit)}
                 time = times.get(number, 0)
-            replaced = rule.replaced_by is not None and self._is_replaced(numbered(stream, number))
+            name = numbered(stream, number)
+            replaced = rule.replaced_by is not None and self.replacing.is_replaced(stream, number, name)
             oldest.append(Held(number, time, len(wire), replaced))
         return oldest
 
@@ -159,13 +157,11 @@ class Pruning:
             self._due = now
             self._left.append(stream)  # there may be more
             if rule.replaced_by is not None:
-                self._unmark(names)
+                self.replacing.forget(stream, names, high)
             return self._shelf.flush()
 
         self._dropping = True
         return self._shelf.drop(names, then, now, cause=REPLICATION)
-
-    # -- what replaces what
 
     def _read(self) -> list[Effect]:
         """Look through some readings of a stream that replaces others, and mark what is not marked."""
@@ -173,54 +169,10 @@ class Pruning:
         high = self._holdings.highest(stream)
         found = self._store.range(stream, low, high, READINGS_PER_TICK)
         for number, wire in found:
-            if not self._mark(numbered(stream, number), wire):
+            if not self.replacing.mark(numbered(stream, number), wire):
                 self._unread.append((stream, number))
                 break
         else:
             if len(found) == READINGS_PER_TICK:
                 self._unread.append((stream, found[-1][0] + 1))
         return self._shelf.flush()
-
-    def _mark(self, name: Name, wire: bytes) -> bool:
-        """Mark what a reading replaces; False if there was no room for all of it."""
-        for each in _inputs(wire):
-            stream, number = stream_and_number(each)
-            if not number or not self._rules.replaces(name.prefix(-1), Name(stream)):
-                continue
-            if self._holdings.is_gone(Name(stream), number) or self._is_replaced(each):
-                continue
-            try:
-                self._shelf.set_mark(REPLACED + each.value, name.value)
-            except Backpressure:
-                self.unmarked += 1
-                return False
-        return True
-
-    def _unmark(self, names: list[Name]) -> None:
-        for name in names:
-            try:
-                self._shelf.set_mark(REPLACED + name.value, None)
-            except Backpressure:  # a mark of something that is gone does no harm
-                return
-
-    def _is_replaced(self, name: Name) -> bool:
-        value = self._store.mark(REPLACED + name.value)
-        if value is None:
-            return False
-        aggregate = Name.decode(value)
-        if not self._rules.replaces(aggregate.prefix(-1), name.prefix(-1)):  # the rules were others then
-            return False
-        try:
-            return self._store.get(aggregate) is not None
-        except Damaged:
-            return False
-
-
-def _inputs(wire: bytes) -> tuple[Name, ...]:
-    if LINEAGE not in wire:  # most have no such byte, and are not opened
-        return ()
-    try:
-        lineage = Reading.decode(Data.decode(wire).content).lineage
-    except BadPacket:
-        return ()
-    return () if lineage is None else lineage.inputs

@@ -1,10 +1,11 @@
-"""The repo's side of questions (`roost.repo.question`): what is newest, where a time begins, readings in bundles.
+"""The repo's side of questions (`roost.repo.question`): what is newest or missing, where a time begins, bundles.
 
     <prefix>/32=ask/<question>  ──▶  <prefix>/32=ask/<question>/v=<ms>/seg=0
 
 Whatever is asked is answered from the tables and the store at once, in one packet; nothing is remembered about who
 asked. An answer is fresh for as long as it stays useful: a complete bundle is immutable, so that caches may keep it for
 10 s; anything else changes with the next insertion, and 100 ms are enough to answer many consumers that ask together.
+Only what is missing is never fresh: who asks has just heard of a number, and a cache would say that nothing is missing.
 
 A reading that is damaged on the disk is missing in its bundle, and `damaged` is told, which fetches it again. Streams
 with names too long for an answer are left out and counted.
@@ -12,7 +13,8 @@ with names too long for an answer are left out and counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, Protocol
 
 from roost.errors import BadPacket
@@ -21,13 +23,16 @@ from roost.machine import MS, Effect, Rejected
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.naming.conventions import segment, version
+from roost.repo.gaps import encode_gapped, fitting_gaps, longest_name
 from roost.repo.numbering import MAX_NUMBER
 from roost.repo.question import (
     ASK,
     MAX_CONTENT_BYTES,
     MAX_DROPPED,
     Bundle,
+    Gaps,
     Latest,
+    Run,
     Since,
     Streams,
     decode_question,
@@ -45,6 +50,7 @@ CHANGING_MS: Final = 100
 COMPLETE_MS: Final = 10_000
 MIN_CONTENT_BYTES: Final = 1000
 PAGE: Final = 512  # streams looked at for one answer, more than fit
+MAX_LOOKED: Final = 16_384  # streams looked at for one answer about what is missing: most of them lack nothing
 MAX_BUNDLED: Final = 128  # readings looked at for one answer, more than fit
 _MAX_LOOKED_AFTER: Final = 8  # holes in a bundle that are looked at one by one, for damage
 _SAMPLE_BYTES: Final = 64
@@ -67,6 +73,16 @@ class Holdings(Protocol):
 
     def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
         """Which runs of numbers below the highest are missing, rising, at most `limit`."""
+        ...
+
+    def gaps(self, stream: Name) -> list[tuple[int, int]]:
+        """The same below the highest number that was ever held or dropped, all of them."""
+        ...
+
+    def lacking(
+        self, prefix: Name, after: Name | None, limit: int, max_bytes: int
+    ) -> Iterator[tuple[Name, list[tuple[int, int]]]]:
+        """Of the next `limit` streams those with gaps; then, if there are more, the last one, without any."""
         ...
 
 
@@ -111,6 +127,8 @@ class Questions:
         if isinstance(question, Bundle):
             content, complete, effects = self._bundle(question, room, now)
             freshness_ms = COMPLETE_MS if complete else CHANGING_MS
+        elif isinstance(question, Gaps):
+            content, freshness_ms = self._gaps(question, room), 0
         else:
             content = self._streams(question, room)
         self.answered += 1
@@ -140,6 +158,17 @@ class Questions:
         """The highest number there ever was, held or dropped: a panel that lost its disk goes on behind it."""
         dropped = self._holdings.dropped(stream, 1, MAX_NUMBER)
         return max(self._holdings.highest(stream), dropped[-1][1] if dropped else 0)
+
+    def _gaps(self, question: Gaps, room: int) -> bytes:
+        """List what is missing, as much as fits, of some streams that are looked at."""
+        found: Iterable[tuple[Name, list[Run]]] = self._holdings.lacking(
+            question.prefix, question.after, MAX_LOOKED, longest_name(room)
+        )
+        if question.after is not None and question.low:
+            gaps = self._holdings.gaps(question.after)
+            rest = [(max(question.low, low), high) for low, high in gaps if high >= question.low]
+            found = chain([(question.after, rest)] if rest else [], found)
+        return encode_gapped(fitting_gaps(found, room))
 
     def _bundle(self, question: Bundle, room: int, now: int) -> tuple[bytes, bool, list[Effect]]:
         """Bundle readings, as many as fit; also whether it is all that was asked for, and what follows."""

@@ -1,0 +1,116 @@
+"""How a job reaches readings, and as whom: plain words, such as a Spark source is given, that go to every executor.
+
+| option  | what it says                                                                | default                      |
+| ------- | --------------------------------------------------------------------------- | ---------------------------- |
+| repos   | face URIs with commas between; the next is used while one does not answer   | the node that runs here      |
+| group   | the group's name, to whose repos questions go                               | panel, device, metric follow |
+| home    | the folder of the keys and of what is trusted                               | `$ROOST_HOME`, or `~/.roost` |
+| verify  | `boundary`, `always` or `never`                                             | `boundary`                   |
+| bulk    | doors for bulk reading, host:port or a path, with commas between            | none                         |
+| timeout | seconds until a reading that nobody gives is missing, and repos unreachable | 10                           |
+
+`boundary` verifies what came over a network. What a repo on this machine gives out of its own store was verified when
+it was stored: that is what comes through a bulk door on this machine, or in the bundles of a repo whose Unix socket is
+named in `repos`. A node that was merely found may lead anywhere, so what comes over it is verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from roost.errors import BadConfig
+from roost.host.address import parse_uri
+from roost.host.bulk_frames import door_of, is_near
+from roost.host.keystore import KeyStore
+from roost.host.paths import home as default_home
+from roost.naming import Name
+from roost.trust import Receiver
+
+BOUNDARY: Final = "boundary"
+ALWAYS: Final = "always"
+NEVER: Final = "never"
+TIMEOUT_S: Final = 10.0
+MAX_ADDRESSES: Final = 64
+_PANEL_DEVICE_METRIC: Final = 3
+_LONGEST_S: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The options above, read; raises `BadConfig` for what cannot be meant."""
+
+    repos: tuple[str, ...] = ()
+    home: str = ""
+    verify: str = BOUNDARY
+    bulk: tuple[str, ...] = ()
+    timeout_s: float = TIMEOUT_S
+    group: str = ""
+
+    def __post_init__(self) -> None:
+        if self.verify not in {BOUNDARY, ALWAYS, NEVER}:
+            raise BadConfig(f"verify {self.verify!r} is unknown: write {BOUNDARY}, {ALWAYS} or {NEVER}")
+        if not 0 < self.timeout_s <= _LONGEST_S:
+            raise BadConfig(f"timeout {self.timeout_s:g} is no time to wait: write seconds, 10 say")
+        if max(len(self.repos), len(self.bulk)) > MAX_ADDRESSES:
+            raise BadConfig(f"repos and bulk have at most {MAX_ADDRESSES} addresses each: leave some out")
+        for uri in self.repos:
+            parse_uri(uri)
+        for address in self.bulk:
+            door_of(address)
+        Name.parse(self.group or "/")
+
+    @staticmethod
+    def from_options(options: Mapping[str, str]) -> Access:
+        """Read the options that are ours, whatever the case of their names; others are left to whom they concern."""
+        said = {key.lower(): value.strip() for key, value in options.items()}
+        timeout = said.get("timeout") or str(TIMEOUT_S)
+        try:
+            timeout_s = float(timeout)
+        except ValueError:
+            raise BadConfig(f"timeout {timeout!r} is no number of seconds: write 10, say") from None
+        return Access(
+            _listed(said.get("repos", "")),
+            said.get("home", ""),
+            said.get("verify", "").lower() or BOUNDARY,
+            _listed(said.get("bulk", "")),
+            timeout_s,
+            said.get("group", ""),
+        )
+
+    @property
+    def keys(self) -> KeyStore:
+        """The keys and the trust of this job."""
+        return KeyStore(Path(self.home) if self.home else default_home())
+
+    def receivers(self) -> list[Receiver]:
+        """The keys here for which content keys can be wrapped; none without a home."""
+        keys = self.keys
+        held = keys.private_keys() if keys.exists else []
+        return [Receiver.of(key) for key in held if not isinstance(key.raw, Ed25519PrivateKey)]
+
+    def group_of(self, stream: Name) -> Name:
+        """Whose repos keep a stream."""
+        return Name.parse(self.group) if self.group else stream.prefix(-_PANEL_DEVICE_METRIC)
+
+    def verifies_repo(self, uri: str | None) -> bool:
+        """Whether the bundles that come from a repo are to be verified."""
+        near = uri is not None and parse_uri(uri).scheme == "unix"
+        return self.verify == ALWAYS or (self.verify == BOUNDARY and not near)
+
+    def verifies_door(self, address: str) -> bool:
+        """Whether what comes through a bulk door is to be verified."""
+        return self.verify == ALWAYS or (self.verify == BOUNDARY and not is_near(door_of(address)))
+
+    @property
+    def verifies_names(self) -> bool:
+        """Whether what was asked for by its name is to be verified: any repo may have given it."""
+        return self.verify != NEVER
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -1,0 +1,202 @@
+"""The highest number of every stream of a group, live: what somebody who plans reads needs, without any reading.
+
+    async with group.watch("+/Heater/#") as watch:
+        await watch.ready()
+        numbers = watch.numbers()                  stream → highest number
+        holes = await watch.holes()                stream → runs of those numbers that the nearest repo has not got
+        await watch.changed(timeout_s=1)           whether there is news since `numbers` was called
+
+Partial sync with the nearest repo says what changes, streams that come to be included; a number that was told stays,
+whichever repo answers next. So it may be ahead of a repo that took over: what that one has not heard of yet is a hole
+like any other. That a hole is filled is no news; who waits for it asks for the holes again, and asks for the numbers
+first, so that the holes are the newer of the two.
+
+Left out are the records of repos, of which partial sync does not tell, and the catalogues of panels, unless a wish
+begins with the name of one (`Panel1/catalogue/streams`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+from roost.host.history import History
+from roost.host.residence import Residence, Way
+from roost.machine import Effect, Note
+from roost.naming import Name
+from roost.naming.building import REPO, Group
+from roost.pubsub.consumers.wishes import Wish, Wishes
+from roost.pubsub.membership import Membership
+from roost.repo import intervals
+from roost.repo.catalogue import catalogue_of
+from roost.repo.gaps import decode_gapped
+from roost.repo.question import Gaps, Run, Since, decode_streams
+from roost.sync.port import Learned
+from roost.sync.presets import ROOST_PARTIAL
+from roost.sync.psync_consumer import UNHEARD, PSyncConsumer
+from roost.sync.subscriptions import NameRange, Ranges
+
+
+class Selection:
+    """Which streams of a group are watched; pure."""
+
+    def __init__(self, group: Name, wishes: Sequence[Wish]) -> None:
+        whole = Wishes(group, wishes)
+        self.subscriptions: Final = whole.subscriptions
+        self.ranges: Final = Ranges(whole.ranges).ranges
+        self._records: Final = group / REPO
+        self._each: Final = [Wishes(group, [wish]) for wish in wishes or (group,)]
+
+    def covers(self, stream: Name) -> bool:
+        """Whether a stream is watched."""
+        hidden = self._hidden(stream)
+        return any(
+            each.covers(stream) and (hidden is None or each.ranges[0].low.starts_with(hidden)) for each in self._each
+        )
+
+    def _hidden(self, stream: Name) -> Name | None:
+        """What a wish begins with that means a stream which is no measurement; None for all others."""
+        if stream.starts_with(self._records):
+            return self._records
+        return stream.prefix(-1) if stream == catalogue_of(stream.prefix(-2)) else None
+
+
+class Watch(Residence[Membership[PSyncConsumer]]):
+    """A group that is watched; made by `StreamGroup.watch`."""
+
+    def __init__(self, way: Way, group: Group, wishes: Sequence[Wish], history: History) -> None:
+        self._group: Final = group
+        self._history: Final = history
+        self._selection: Final = Selection(group.name, wishes)
+        self._numbers: Final[dict[Name, int]] = {}  # bound: the preset's streams
+        self._others: Final[set[Name]] = set()  # streams in the same ranges that are not watched; bound: as above
+        self._ready = False
+        self._moves = 0  # how often a number rose
+        self._seen = 0  # how many of these were seen
+        subscriptions = self._selection.subscriptions()
+
+        def make(found: bytes) -> Membership[PSyncConsumer]:
+            place = group.subscriptions
+            member = PSyncConsumer(place, ROOST_PARTIAL, subscriptions, way.session.randomness, found, "")
+            return Membership(member, way.verifier)
+
+        super().__init__(way, make, None)
+
+    @property
+    def name(self) -> Name:
+        """The group's name."""
+        return self._group.name
+
+    @property
+    def turned_away(self) -> int:
+        """How often there was news of a stream for which there is no room."""
+        return self.part.member.turned_away
+
+    async def ready(self, timeout_s: float | None = None) -> bool:
+        """Wait until a repo has said all it has; whether it did within the time."""
+        return await self._within(timeout_s, lambda: self._ready)
+
+    async def changed(self, timeout_s: float | None = None) -> bool:
+        """Wait until a number has risen since `numbers` was called; whether one did within the time."""
+        return await self._within(timeout_s, lambda: self._moves != self._seen)
+
+    def numbers(self) -> dict[Name, int]:
+        """The highest number of every watched stream that any repo has told of; they only rise."""
+        self._seen = self._moves
+        return dict(self._numbers)
+
+    async def holes(self) -> dict[Name, list[Run]]:
+        """The numbers up to the highest that the nearest repo neither holds nor dropped, of streams that lack some."""
+        found: dict[Name, list[int]] = {}  # as `intervals` has them; bound: the watched streams and a repo's runs
+        for each in self._selection.ranges:
+            async for stream, runs in self._gaps(each):
+                highest = self._numbers.get(stream, 0)
+                for low, high in runs:
+                    if low <= highest:
+                        intervals.add(found.setdefault(stream, []), low, min(high, highest))
+        for stream, number in self.part.member.behind.items():
+            highest = self._numbers.get(stream, 0)
+            if number < highest:
+                intervals.add(found.setdefault(stream, []), number + 1, highest)
+        return {stream: intervals.pairs(bounds) for stream, bounds in found.items()}
+
+    async def boundaries(self, time_ns: int) -> dict[Name, int]:
+        """The lowest number of every watched stream at or after a time, or the one behind its highest."""
+        found: dict[Name, int] = {}  # bound: the streams of a repo
+        for each in self._selection.ranges:
+            page = {stream: number async for stream, number in self._since(each, time_ns) if self._watched(stream)}
+            found.update(page)
+        return found
+
+    # -- what partial sync tells
+
+    def note(self, effect: Effect) -> bool:
+        """Take in what the consumer tells."""
+        if isinstance(effect, Learned):
+            stream = effect.stream.name
+            if not self._watched(stream):
+                return False
+            self._numbers[stream] = effect.high
+            self._moves += 1
+            return True
+        if isinstance(effect, Note) and effect.event == UNHEARD:
+            unheard = "%s: no repo answers, which is waited for; is one running, and is there a route to it? %s"
+            self._session.journal.warn(unheard, self.name, dict(effect.facts)["reason"])
+        return False
+
+    def _execute(self, effects: list[Effect], now: int) -> None:
+        super()._execute(effects, now)
+        if not self._ready and self.part.member.hellos:  # which tells nothing where there are no streams
+            self._ready = True
+            self._told()
+
+    def _watched(self, stream: Name) -> bool:
+        if stream in self._numbers or stream in self._others:
+            return stream in self._numbers
+        watched = self._selection.covers(stream)
+        if not watched and len(self._others) < ROOST_PARTIAL.max_streams:
+            self._others.add(stream)
+        return watched
+
+    async def _within(self, timeout_s: float | None, condition: Callable[[], bool]) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self.until(condition)
+                return True
+        return False
+
+    # -- what repos are asked
+
+    async def _gaps(self, wanted: NameRange) -> AsyncIterator[tuple[Name, tuple[Run, ...]]]:
+        for prefix, after in _searches(wanted):
+            question: Gaps | None = Gaps(prefix, after)
+            while question is not None:
+                gapped = decode_gapped((await self._history.ask(question)).content, question)
+                for entry in gapped.entries:
+                    yield entry
+                more = gapped.after is not None and wanted.covers(gapped.after)
+                question = Gaps(prefix, gapped.after, gapped.low) if more else None
+
+    async def _since(self, wanted: NameRange, time_ns: int) -> AsyncIterator[tuple[Name, int]]:
+        for prefix, start in _searches(wanted):
+            after, more = start, True
+            while more:
+                streams = decode_streams((await self._history.ask(Since(prefix, time_ns, after))).content)
+                for entry in streams.entries:
+                    yield entry
+                last = streams.entries[-1][0] if streams.entries else None
+                more = streams.more and last is not None and wanted.covers(last) and (after is None or last > after)
+                after = last
+
+
+def _searches(wanted: NameRange) -> list[tuple[Name, Name | None]]:
+    """The prefixes, and behind which stream in them, that a range is searched by: questions know no ranges."""
+    low, high = wanted
+    if low == high:
+        return [(low, None)]
+    shared = 0
+    while shared < min(len(low), len(high)) and low.at(shared) == high.at(shared):
+        shared += 1
+    return [(low, None), (low.prefix(shared), low)]

@@ -1,0 +1,99 @@
+"""A group as a Spark sink: `df.writeStream.format("roost").option("group", …)`, and `df.write` for batches.
+
+Tasks publish while they run; Spark's commit only adds up what they tell. A batch that is tried again publishes the same
+readings under the same names, and repos keep one of each: that is effectively once, without a transaction. In complete
+mode, and in update mode through `publish_changes` in `foreachBatch`, rows have no number of their own
+(`roost.pipeline.changes`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from roost.errors import BadConfig
+from roost.pipeline.publishing import Publisher, Report, SinkOptions
+
+_log: Final = logging.getLogger("roost.pipeline")
+_SHOWN: Final = 20
+
+
+@dataclass
+class Told(WriterCommitMessage):
+    """What a task reports."""
+
+    report: Report
+
+
+class _Writing:
+    """What writing in batches and in streams have in common."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
+        self.options: Final = SinkOptions.read(options)
+        names = set(schema.names)
+        self._changes: Final = overwrite or str(dict(options).get("changes", "")).lower() == "true"
+        if not self._changes and not names & {"number", "seq"}:
+            raise BadConfig(
+                "the rows have no column number: in append mode a reading's number comes from its row; for results "
+                "that change with every batch use complete mode, or publish_changes in foreachBatch"
+            )
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Publish the rows of a task."""
+        report = Report()
+        publisher: Publisher | None = None
+        for batch in iterator:
+            if len(batch):
+                publisher = publisher or Publisher(self.options, changes=self._changes)
+                report.add(publisher.publish(batch))
+        return Told(report)
+
+
+def _tell(messages: list[WriterCommitMessage | None]) -> None:
+    whole = Report()
+    for message in messages:
+        if isinstance(message, Told):
+            whole.add(message.report)
+    if whole.conflicts or whole.poison:
+        _log.error(
+            "alarm: %d readings are published already with another content, %d rows cannot be readings: %s",
+            whole.conflicts,
+            whole.poison,
+            "; ".join(whole.alarms[:_SHOWN]),
+        )
+
+
+class BatchWriter(_Writing, DataSourceArrowWriter):
+    """The batch write."""
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Tell what is wrong, if something is; everything is published by now."""
+        _tell(messages)
+
+
+class StreamWriter(_Writing, DataSourceStreamArrowWriter):
+    """The streaming write."""
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803  Spark's
+        """Tell what is wrong, if something is; everything is published by now."""
+        _tell(messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing is taken back: what was published is right, and will be there when the batch is tried again."""
+
+
+def publish_changes(**options: str) -> Callable[[DataFrame, int], None]:
+    """For update mode: `df.writeStream.outputMode("update").foreachBatch(publish_changes(group=…, panel=…))`."""
+
+    def publish(batch: DataFrame, number: int) -> None:  # noqa: ARG001  names do not come from the batch
+        options_: dict[str, Any] = {**options, "changes": "true"}
+        batch.write.format("roost").options(**options_).mode("append").save()
+
+    return publish

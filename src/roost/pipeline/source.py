@@ -1,0 +1,190 @@
+"""A group as a Spark source: `spark.readStream.format("roost").option("group", …)`, and the same as a batch read.
+
+The driver's side watches the group and says how far to go (`release.py`); offsets are places (`place.py`). The tasks'
+side fetches what lies between two of them (`rows.py`). Both are small here, because both work without Spark.
+
+What Spark 4.3 does with Python sources, and we heed: an exception while offsets are asked for ends the query, so
+trouble with repos leaves the offset where it is; offsets are compared as text; `stop` is never called, and `commit`
+tells of one batch too late, so that neither means anything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    LessThan,
+    LessThanOrEqual,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from roost.errors import Unreachable
+from roost.host.stretches import StretchReader
+from roost.pipeline import offsets
+from roost.pipeline.columns import READINGS, WINDOWED
+from roost.pipeline.driving import Driving, Narrow
+from roost.pipeline.options import SourceOptions
+from roost.pipeline.rows import Rows
+from roost.pipeline.units import Unit
+
+_log: Final = logging.getLogger("roost.pipeline")
+FORMAT: Final = "roost"
+
+
+class RoostSource(DataSource):
+    """The format `roost`, for reading and for writing."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `format(…)`."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The columns of `roost.pipeline.columns`."""
+        windowed = SourceOptions.read(self.options).windowed
+        found: StructType = from_arrow_schema(WINDOWED if windowed else READINGS)
+        return found
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  Spark's arguments
+        """A batch read."""
+        return BatchReader(self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  as above
+        """A streaming read."""
+        return StreamReader(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001  Spark's order
+        """A batch write."""
+        from roost.pipeline.sink import BatchWriter
+
+        return BatchWriter(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802  as above
+        """A streaming write."""
+        from roost.pipeline.sink import StreamWriter
+
+        return StreamWriter(self.options, schema, overwrite=overwrite)
+
+
+class UnitPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        super().__init__(None)
+        self.units: Final = tuple(units)
+
+
+class _Reading:
+    """What reading in batches and in streams have in common."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self.options: Final = SourceOptions.read(options)
+        self._driving: Driving | None = None
+
+    @property
+    def driving(self) -> Driving:
+        """The driver's side, when it is first needed: tasks have none."""
+        if self._driving is None:
+            self._driving = Driving(self.options)
+        return self._driving
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_driving": None}
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        assert isinstance(partition, UnitPartition)  # noqa: S101  it is one of ours
+        options = self.options
+        rows = Rows({wanted.name: wanted for wanted in options.inputs}, options.windowed, options.lost)
+        with StretchReader(options.access) as reader:
+            yield from rows.read(partition.units, reader)
+
+
+class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The streaming read."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
+        """Where a new query begins."""
+        return offsets.to_json(self.driving.begin())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """At most so many readings in one batch."""
+        return ReadMaxRows(self.options.max_rows)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """How far to go from here; back at `start` if there is nothing, or no repo answers."""
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        try:
+            place = offsets.from_json(start)
+            after = self.driving.advance(place, most)
+        except Unreachable as error:
+            _log.warning("no news, the query waits: %s", error)
+            return start
+        return start if after == place else offsets.to_json(after)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Take what there is now for all there is."""
+        self.driving.freeze()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """How far the group is; nobody waits for it."""
+        return None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """What lies between two offsets, shared out."""
+        shares = self.driving.partitions(offsets.from_json(start), offsets.from_json(end))
+        return [UnitPartition(share) for share in shares]
+
+
+class BatchReader(_Reading, DataSourceReader):
+    """The batch read; filters on stream, panel, device, metric and times are taken over where they say less to read."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._filters: list[Filter] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
+        """Read less where filters allow; all are still checked by Spark, which costs nothing beside the reading."""
+        self._filters = [each for each in filters if isinstance(each, _HEEDED)]
+        yield from filters
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """All there is in the range that was asked for."""
+        shares = self.driving.stretch(narrowed(self._filters))
+        return [UnitPartition(share) for share in shares]
+
+
+_HEEDED: Final = (EqualTo, In, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual)
+
+
+def narrowed(filters: Sequence[Filter]) -> Narrow:
+    """Read Spark's filters, as far as they say which streams or which times."""
+    found = Narrow()
+    for each in filters:
+        column = ".".join(each.attribute)  # type: ignore[attr-defined]
+        if column in ("stream", "panel", "device", "metric") and isinstance(each, EqualTo | In):
+            allowed = set(each.value) if isinstance(each, In) else {each.value}
+            found.values[column] = found.values.get(column, allowed) & allowed
+        elif column == "event_time" and hasattr(getattr(each, "value", None), "timestamp"):
+            at = round(each.value.timestamp() * 1_000_000) * 1000  # type: ignore[attr-defined]
+            if isinstance(each, GreaterThan | GreaterThanOrEqual | EqualTo):
+                found.since_ns = max(found.since_ns, at)
+            if isinstance(each, LessThan | LessThanOrEqual | EqualTo):
+                found.until_ns = min(found.until_ns or at + 1000, at + 1000)
+    return found
