@@ -75,7 +75,7 @@ class World:
     def reading(self, stream: str, number: int, value: float, time_ns: int, unit: str = "W") -> Data:
         """A raw reading, signed by its panel."""
         name = RAW.name + Name.parse(f"/{stream}")
-        signer = self.identities[RAW.panel(stream.split("/")[0]).name].signer
+        signer = self.identities[RAW.panel(stream.split("/", 1)[0]).name].signer
         content = Reading(time_ns, SENML_CBOR, encode_values([Value(value, unit)])).encode()
         return make_data(reading_name(name, number), content, signer, freshness_ms=1000)
 

@@ -366,13 +366,13 @@ def test_several_threads_read_at_once_over_the_same_faces(hall: Hall, monkeypatc
     async def test() -> None:
         async with at_work(hall, "repo1") as repo:
             access = Access((tcp(repo),), home(hall))
-            faces = len(repo.server.node.forwarder.faces)
+            faces = repo.server.faces
             found = await asyncio.gather(
                 *[read(access, Stretch(stream, 1, LAST)) for stream in (TEMP, HUM) for _ in range(3)]
             )
             assert [packets(each) for each in found[:3]] == [expected(temps)] * 3
             assert [packets(each, HUM) for each in found[3:]] == [expected(hums)] * 3
-            assert len(repo.server.node.forwarder.faces) == faces + 1
+            assert repo.server.faces == faces + 1
 
     run(test)
 

@@ -13,6 +13,7 @@ from roost.pipeline.session import end_jvm, spark_session
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep these tests on one worker of pytest-xdist (`--dist loadgroup`), so that they share the session."""
     for item in items:

@@ -157,6 +157,22 @@ def test_who_finds_no_repo_is_told_how_many_wait_and_can_try_again() -> None:
     run(test)
 
 
+def test_an_insert_waits_for_a_repo_that_comes_back() -> None:
+    async def test() -> None:
+        async with contextlib.AsyncExitStack() as later:
+            async with repo():
+                face = await later.enter_async_context(connect())
+                inserter = await later.enter_async_context(face.group(GROUP).inserter("Panel1"))
+                assert await inserter.insert([packet(1)]) == Outcome(kept=1)
+            inserting = asyncio.create_task(inserter.insert([packet(number) for number in range(1, 101)]))
+            await asyncio.sleep(0)  # it has begun, and nobody is there
+            running = await later.enter_async_context(repo())
+            assert await inserting == Outcome(kept=100)
+            assert running.repos[0].shelf.holdings.of(STREAM).held == [(1, 100)]
+
+    run(test)
+
+
 def test_a_notebook_inserts_without_await() -> None:
     ready, stop = asyncio.Event(), asyncio.Event()
 

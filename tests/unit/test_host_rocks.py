@@ -14,7 +14,7 @@ import pytest
 from roost.errors import BadConfig
 from roost.host import rocks, rocks_rows
 from roost.host.rocks import RocksStore
-from roost.naming import Name
+from roost.naming import Component, Name
 from roost.naming.conventions import sequence
 from roost.repo.store import Batch, Damaged, Entry
 
@@ -253,3 +253,33 @@ def test_without_rocksdict_it_says_what_to_install(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(rocks_rows, "rocksdict", None)
     with pytest.raises(BadConfig, match="pip install rocksdict"):
         RocksStore(tmp_path / "store")
+
+
+def test_a_range_goes_on_where_numbers_take_more_bytes_and_leaves_out_names_that_are_no_numbers(
+    tmp_path: Path,
+) -> None:
+    held = [1, 2, 254, 255, 256, 257, 65_535, 65_536, 65_537, (1 << 32) - 1, 1 << 32, (1 << 64) - 1]
+    others = [STREAM / sequence(254) / "x", STREAM / sequence(256) / sequence(1), STREAM / Component(b"\x00\xff", 58)]
+    store = RocksStore(tmp_path / "store")
+    entries = [Entry(STREAM / sequence(number), b"%d" % number, 1) for number in held]
+    store.write([Batch((*entries, *[Entry(name, b"other") for name in others]))])
+    for low in (1, 2, 254, 256, 60_000, 65_537, 1 << 33):
+        for high in (1, 255, 256, 257, 65_536, 1 << 32, (1 << 64) - 1):
+            for limit in (0, 1, 2, 5, 100):
+                wanted = [(number, b"%d" % number) for number in held if low <= number <= high]
+                assert store.range(STREAM, low, high, limit) == wanted[:limit]
+    assert store.damaged == 0
+    store.close()
+
+
+def test_a_row_that_does_not_match_its_checksum_is_left_out_of_a_range_and_counted(tmp_path: Path) -> None:
+    store = RocksStore(tmp_path / "store")
+    store.write([Batch(tuple(entry(number) for number in range(1, 10)))])
+    key = b"p" + (STREAM / sequence(5)).value
+    value = store._rows.get(key)
+    assert value is not None
+    store._rows._db.put(key, value[:-1] + b"?")
+    assert [number for number, _ in store.range(STREAM, 1, 9, 9)] == [1, 2, 3, 4, 6, 7, 8, 9]
+    assert store.damaged == 1
+    assert [number for number, _ in store.range(STREAM, 4, 9, 3)] == [4, 6, 7]
+    store.close()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SUMMARY = "Archive groups as Parquet, verify what is archived, compact it."
 
 _PAUSE: Final = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
+_AT_ONCE: Final = 128
 _SECONDS: Final = {None: 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -213,6 +214,7 @@ def _confirming(face: SyncFace, archive: GroupArchive, panel: str, stack: ExitSt
     running = stack.enter_context(face.group(archive.group).panel(panel))
 
     def publish(readings: list[Reading]) -> None:
-        running.publish_many([(STREAM, reading) for reading in readings])
+        for at in range(0, len(readings), _AT_ONCE):  # so that they fit the panel's outbox
+            running.publish_many([(STREAM, reading) for reading in readings[at : at + _AT_ONCE]])
 
     return Confirming(archive, publish, time.time_ns)

@@ -65,7 +65,12 @@ def listened(address: str) -> Door:
 
 def frame(kind: int, body: bytes = b"") -> bytes:
     """One frame."""
-    return bytes((kind,)) + len(body).to_bytes(LENGTH_BYTES, "big") + body
+    return frame_head(kind, len(body)) + body
+
+
+def frame_head(kind: int, length: int) -> bytes:
+    """What stands before the body of a frame."""
+    return bytes((kind,)) + length.to_bytes(LENGTH_BYTES, "big")
 
 
 def request(questions: Iterable[Bundle]) -> bytes:

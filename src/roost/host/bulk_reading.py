@@ -24,11 +24,14 @@ from roost.host.bulk_frames import (
     Door,
     allowed,
     frame,
+    frame_head,
     questions_of,
 )
 from roost.host.listen import in_use, listen_unix
 from roost.host.rocks import RocksStore
+from roost.naming.number import var
 from roost.pubsub.repos.repo import Repo
+from roost.repo import question
 from roost.repo.question import MAX_DROPPED, Bundle, Run, encode_bundle
 from roost.repo.store import Store
 
@@ -155,13 +158,20 @@ def _read(begun: deque[_Answer]) -> bytes:
             answer.dropped = []
         page = answer.store.range(asked.stream, answer.low, asked.high, room) if answer.store else []
         if page:
-            frames.append(frame(BUNDLED, encode_bundle([wire for _, wire in page])))
+            frames += _bundled([wire for _, wire in page])
             answer.low = page[-1][0] + 1
         if len(page) < room or answer.low > asked.high:
             frames.append(frame(DONE))
             begun.popleft()
         room -= max(len(page), _PER_QUESTION)
     return b"".join(frames)
+
+
+def _bundled(wires: list[bytes]) -> list[bytes]:
+    """A frame of packets, in parts: they are joined once, with all others of a slice."""
+    size = sum(map(len, wires))
+    head = var(question.BUNDLED) + var(size)
+    return [frame_head(BUNDLED, len(head) + size), head, *wires]
 
 
 def _dropped(runs: list[Run]) -> list[bytes]:

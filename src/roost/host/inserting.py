@@ -79,6 +79,7 @@ class RunningInserter(Residence[Inserter]):
             for order in orders:
                 if self._outcomes.pop(order, None) is None and not self.closed:
                     self.part.abandon(order)
+                    self._told()  # there is room again
         return outcome
 
     def note(self, effect: Effect) -> bool:

@@ -24,9 +24,10 @@ from roost.host.bulk_frames import (
     door_of,
     request,
 )
+from roost.host.journal import Journal
 from roost.host.stretch_access import Access
-from roost.host.stretch_gathering import Piece, Stretch
 from roost.host.stretch_packets import open_bundle
+from roost.host.stretch_pieces import Piece, Stretch
 from roost.repo.question import Bundle
 
 _RECEIVE_BYTES: Final = 1 << 20
@@ -38,19 +39,18 @@ class Doors:
 
     def __init__(self, access: Access) -> None:
         self._access: Final = access
-        self.failures: list[str] = []  # bound: one per door and read
+        self._journal: Final = Journal()
 
     def read(self, stretches: Sequence[Stretch]) -> Iterator[Piece]:
         """The pieces of stretches, in order; what no door gave is lacking in them."""
         waiting = deque(stretches)
-        self.failures = []
         for address in self._access.bulk:
             if not waiting:
                 return
             try:
                 yield from self._read_at(address, waiting)
             except (OSError, BadPacket) as error:
-                self.failures.append(f"{address}: {error}")
+                self._journal.warn("bulk door %s: %s; what it has not given is asked for elsewhere", address, error)
         for stretch in waiting:
             yield Piece(stretch)
 

@@ -42,16 +42,17 @@ class Ways:
         until = loop.time() + self._timeout_s
         pause_s, tried = FIRST_PAUSE_S, 0
         while True:
-            at = self.preferred
+            at = (self.preferred + tried) % len(self)
             try:
-                return await self.ask_at(at, name, is_prefix=is_prefix, is_fresh=is_fresh), at
+                data = await self.ask_at(at, name, is_prefix=is_prefix, is_fresh=is_fresh)
             except Unreachable as error:
                 if loop.time() >= until:
                     asked = ", ".join([way.uri or "the node here" for way in self.ways])
                     raise Unreachable(f"{asked}: no answer for {self._timeout_s:g} s to {name}; {error}") from None
-            if at == self.preferred and len(self) > 1:
-                self.preferred = (at + 1) % len(self)
-                self.changes += 1
+            else:
+                self.changes += at != self.preferred
+                self.preferred = at
+                return data, at
             tried += 1
             if tried % len(self) == 0:
                 await asyncio.sleep(pause_s)

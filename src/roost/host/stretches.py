@@ -27,7 +27,8 @@ from roost.errors import BadConfig, Disconnected
 from roost.host.background import Closing, background
 from roost.host.stretch_access import Access
 from roost.host.stretch_doors import Doors
-from roost.host.stretch_gathering import Fetched, Gathering, Piece, Stretch
+from roost.host.stretch_gathering import Gathering
+from roost.host.stretch_pieces import Fetched, Piece, Stretch
 
 __all__ = ["Access", "Fetched", "Stretch", "StretchReader"]
 

@@ -16,7 +16,7 @@ from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import Input
 from roost.pipeline.operations import KNOWN, Aggregate, Expressions, Filter, Function, Join, Map, Sql, is_timed
 from roost.pipeline.stages_names import KEY, OUTPUT, fields_of, is_separable, matcher_of
-from roost.pipeline.wiring import cycles, feeders, steps, wired
+from roost.pipeline.wiring import cycles, feeders, steps, streams, wired
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -44,7 +44,7 @@ def check(pipeline: Pipeline, panels: frozenset[str] | None = None) -> list[Prob
         found += [Problem(where, what) for what in _inputs(pipeline, stage)]
         found += [Problem(where, what) for what in _operation(stage)]
         found += [Problem(where, what) for what in _templates(pipeline, stage)]
-        found += [Problem(where, what, WARNING) for what in _doubtful(stage, panels)]
+        found += [Problem(where, what, WARNING) for what in _doubtful(pipeline, stage, panels)]
     found += [Problem(pipeline.name, what) for what in _twice(pipeline)]
     for cycle in cycles(pipeline):
         found.append(
@@ -156,11 +156,8 @@ def _templates(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
         yield str(error)
     if not stage.output.panel or "/" in stage.output.panel:
         yield f"the panel {stage.output.panel!r} is one part of a name"
-    if isinstance(stage.operation, Sql):
-        return
     has_window = bool(stage.window_ns)
-    known = {each.name for each in fields_of(stage.key)} | ({KEY} if has_window else set())
-    known |= {OUTPUT} if isinstance(stage.operation, Aggregate) else set()
+    known = {each.name for each in fields_of(stage.key)} | ({KEY, OUTPUT} if has_window else set())
     for kind, template in (("device", stage.device), ("metric", stage.metric)):
         for each in fields_of(template):
             if each.table and (has_window or each.table not in pipeline.tables):
@@ -175,20 +172,27 @@ def _templates(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
 
 def _twice(pipeline: Pipeline) -> Iterator[str]:
     for one, other in combinations(pipeline.stages, 2):
-        if one.output.group != other.output.group or Sql in (type(one.operation), type(other.operation)):
+        if one.output.group != other.output.group:
             continue
-        for ours in one.streams():
-            for theirs in other.streams():
-                if ours == theirs or ("{" not in ours and re.match(matcher_of(theirs), ours)):
-                    yield f"stages {one.name} and {other.name} both publish {one.output.group}/{ours}"
+        theirs = [re.compile(matcher_of(stream)) for stream in streams(pipeline, other)]
+        for ours in streams(pipeline, one):
+            if any(each.match(ours) for each in theirs):
+                yield f"stages {one.name} and {other.name} both publish {one.output.group}/{ours}"
 
 
-def _doubtful(stage: Stage, panels: frozenset[str] | None) -> Iterator[str]:
+def _doubtful(pipeline: Pipeline, stage: Stage, panels: frozenset[str] | None) -> Iterator[str]:
+    for wanted in stage.inputs:
+        for before in feeders(pipeline, wanted):
+            if before.window_ns and wanted.window_ns and wanted.deadline_ns <= before.inputs[0].deadline_ns:
+                yield (
+                    f"input {wanted.name}: its deadline is not after that of {before.name}, which feeds it; windows "
+                    "would be published incomplete, and corrected at once"
+                )
     panel = f"{stage.output.group}/{stage.output.panel}"
     if panels is not None and panel not in panels:
         yield f"there is no key of {panel} here; make one with: roost keys make {panel}"
     templates = {each.part for each in fields_of(f"{stage.device}/{stage.metric}")}
-    if not stage.window_ns and not isinstance(stage.operation, Sql):
+    if not stage.window_ns:
         several = any("+" in wish.split("/")[0] or wish.startswith("#") for wish in stage.inputs[0].wishes)
         if several and "panel" not in templates:
             yield "devices of the same name at different panels would be one stream: put {panel} into the device"

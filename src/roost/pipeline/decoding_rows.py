@@ -22,7 +22,7 @@ from roost.pipeline.template import Column, Readout
 Index: TypeAlias = int | NDArray[np.int64]
 
 TIME: Final = READINGS.field("event_time").type
-_REMEMBERED: Final = 1024  # streams
+_REMEMBERED: Final = 65_536  # streams
 
 
 class Words:
@@ -101,7 +101,7 @@ class Rows:
     def batch(self) -> pa.RecordBatch:
         """All rows; each has been written."""
         count = len(self._numbers)
-        stream, panel, device, metric = (pa.repeat(text, count) for text in _texts(self._stream))
+        stream, panel, device, metric = (pa.repeat(pa.scalar(text, pa.string()), count) for text in texts(self._stream))
         columns = {
             "stream": stream,
             "seq": pa.array(self._numbers),
@@ -138,10 +138,10 @@ def _nullable(column: Column, null: NDArray[np.bool_]) -> pa.Array:
 
 
 @lru_cache(_REMEMBERED)
-def _texts(stream: Name) -> tuple[pa.Scalar, ...]:
-    """The name, then panel, device and metric: its last components, null where there is none or it is no text."""
+def texts(stream: Name) -> tuple[str | None, ...]:
+    """The name, then panel, device and metric: its last components, None where there is none or it is no text."""
     levels = [_text(stream[at]) if len(stream) >= -at else None for at in (-3, -2, -1)]
-    return tuple(pa.scalar(text, pa.string()) for text in (str(stream), *levels))
+    return str(stream), *levels
 
 
 def _text(component: Component) -> str | None:

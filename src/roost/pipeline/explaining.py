@@ -1,6 +1,6 @@
 """A pipeline told to people, as text, and to the page, as JSON: groups, stages, and how it goes.
 
-    graph_json(pipeline, status) = {"pipeline": …, "nodes": [{"id", "kind": "group" | "stage", "level", …}], "edges": […]}
+    graph_json(pipeline, status)  →  {"pipeline": …, "nodes": [{"id", "kind": "group" or "stage", …}], "edges": […]}
 
 The status is what `roost.pipeline.running` writes; without one, the graph has no rates.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from roost.pipeline.graph import Pipeline, Stage
-from roost.pipeline.operations import Aggregate, Filter, Function, Map, Sql, kind_of
-from roost.pipeline.wiring import feeders, levels, wired
+from roost.pipeline.operations import INPUTS, Aggregate, Filter, Function, Map, kind_of
+from roost.pipeline.wiring import feeders, levels, streams, wired
 from roost.pipeline.yaml_form import length
 
 _MEASURED: Final = ("rows_per_s", "results_per_s", "lag_s", "expected", "received", "completeness")
@@ -31,7 +31,6 @@ def _lines(pipeline: Pipeline) -> Iterator[str]:
         f"{_many(inputs, 'input')}, one Spark query"
     )
     level = levels(pipeline)
-    latest = _latest(pipeline)
     for stage in sorted(pipeline.stages, key=lambda each: level[each.name]):
         yield ""
         yield f"stage {stage.name} ({pipeline.job(stage)}, program {pipeline.program(stage).hex()[:_DIGEST]}…)"
@@ -42,9 +41,9 @@ def _lines(pipeline: Pipeline) -> Iterator[str]:
                 step = f", each reading stands for {length(wanted.step_ns)}" if wanted.step_ns else ""
                 yield f"             windows of {length(wanted.window_ns)} by {wanted.key}{step}"
         yield from (f"  {line}" for line in _does(stage))
-        for stream in stage.streams() if not isinstance(stage.operation, Sql) else [f"{stage.output.panel}/…"]:
+        for stream in stage.patterns():
             yield f"  publishes  {stage.output.group}/{stream}"
-        yield f"  {_lateness(stage, latest[stage.name])}"
+        yield f"  {_lateness(stage)}"
 
 
 def _does(stage: Stage) -> Iterator[str]:
@@ -53,7 +52,7 @@ def _does(stage: Stage) -> Iterator[str]:
     if isinstance(operation, Aggregate):
         for output, text in operation.outputs.items():
             unit = stage.unit_of(output)
-            yield f"{kind}  {output} = {text}" + (f" [{unit}]" if unit else "")
+            yield f"{kind}  {output} = {text}" + (f" [{unit}]" if unit and not unit.startswith(INPUTS) else "")
             kind = " " * len(kind)
         yield f"{kind}  of values where {operation.where}"
     elif isinstance(operation, Filter):
@@ -66,21 +65,10 @@ def _does(stage: Stage) -> Iterator[str]:
         yield f"{kind}  {' '.join(operation.text.split())}"
 
 
-def _latest(pipeline: Pipeline) -> dict[str, int]:
-    """By stage, how long after its windows' end they are published at the latest, in ns."""
-    found: dict[str, int] = {}
-    level = levels(pipeline)
-    for stage in sorted(pipeline.stages, key=lambda each: level[each.name]):
-        before = [found.get(each.name, 0) for wanted in stage.inputs for each in feeders(pipeline, wanted)]
-        # Deadlines are counted from the end of a window, not from each other: the latest one decides.
-        own = max(each.deadline_ns for each in stage.inputs) if stage.window_ns else 0
-        found[stage.name] = max([own, *before]) if not stage.window_ns else own
-    return found
-
-
-def _lateness(stage: Stage, latest: int) -> str:
+def _lateness(stage: Stage) -> str:
     if not stage.window_ns:
         return "when       as readings come, under their numbers"
+    latest = max(each.deadline_ns for each in stage.inputs)
     return (
         f"when       a window is whole, or {length(latest)} after its end marked incomplete; "
         "corrected when what was missing comes"
@@ -109,7 +97,7 @@ def graph_json(pipeline: Pipeline, status: Mapping[str, Any] | None = None) -> d
             groups.setdefault(wanted.group, at)
             edges.append({"from": f"group:{wanted.group}", "to": identifier, "wishes": list(wanted.wishes)})
         groups.setdefault(stage.output.group, at + 2)
-        edges.append({"from": identifier, "to": f"group:{stage.output.group}", "streams": stage.streams()})
+        edges.append({"from": identifier, "to": f"group:{stage.output.group}", "streams": streams(pipeline, stage)})
         measured = told.get(stage.name, {})
         stages.append(
             {

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, Any, Final
 from roost.errors import BadConfig
 from roost.pipeline import stages_names as names
 from roost.pipeline.input import Input
-from roost.pipeline.operations import UNITS, Aggregate, Operation, kind_of
+from roost.pipeline.operations import INPUTS, Aggregate, Operation, kind_of, natural_unit
 
 if TYPE_CHECKING:
     from roost.pipeline.drafting import Draft
 
 _NAME: Final = re.compile(r"\w[\w-]*")
-_GIVEN: Final = "value"  # what the only output of a stage without named outputs is called
+ONLY: Final = "value"  # what the output of a stage is called that names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +98,19 @@ class Stage:
     @property
     def outputs(self) -> tuple[str, ...]:
         """What it calls its values."""
-        return tuple(self.operation.outputs) if isinstance(self.operation, Aggregate) else (_GIVEN,)
+        return tuple(self.operation.outputs) if isinstance(self.operation, Aggregate) else (ONLY,)
 
-    def unit_of(self, output: str) -> str | None:
-        """The unit of an output; None if it is that of the inputs."""
+    def unit_of(self, output: str) -> str:
+        """The unit of an output, `inputs` or `inputs:<part>` if it is that of what it is made of."""
         said = self.output.units.get(output) or self.output.unit
         if said or not isinstance(self.operation, Aggregate):
-            return said or None
-        expression = self.operation.outputs[output]
-        return None if expression in ("mean", "min", "max", "sum") else UNITS.get(expression, "")
+            return said or INPUTS
+        return natural_unit(self.operation.outputs[output])
 
-    def streams(self) -> list[str]:
+    def patterns(self) -> list[str]:
         """Its streams as templates, relative to the group."""
-        return [
-            f"{self.output.panel}/{names.filled(f'{self.device}/{self.metric}', {names.OUTPUT: each})}"
-            for each in self.outputs
-        ]
+        both = f"{self.device}/{self.metric}"
+        return [f"{self.output.panel}/{names.filled(both, {names.OUTPUT: each})}" for each in self.outputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +145,8 @@ class Pipeline:
 
     def program(self, stage: Stage) -> bytes:
         """The digest of what a stage does: SHA-256 of its definition as JSON, in one form only."""
-        said = {"kind": kind_of(stage.operation), "version": self.version, **asdict(stage)}
+        used = {name: dict(self.tables[name]) for name in sorted(self.tables) if f"{{{name}:" in str(stage)}
+        said = {"kind": kind_of(stage.operation), "version": self.version, "tables": used, **asdict(stage)}
         return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode()).digest()
 
     def targets(self) -> dict[str, dict[str, str]]:

@@ -23,6 +23,8 @@ from typing import Final
 
 from roost.naming import Name
 from roost.pipeline.graph import Pipeline
+from roost.pipeline.options import duration
+from roost.pipeline.yaml_form import length
 
 ROOMS: Final = "Rooms"
 FLOORS: Final = "Floors"
@@ -88,8 +90,9 @@ def hierarchy(
 ) -> Pipeline:
     """Make the pipeline; `floors` says for each room on which floor it is, rooms without one end at their level.
 
-    Groups are called as `raw` with another last part, `/Campus/Hall/Env` → `/Campus/Hall/Rooms`, and the campus-wide one
-    `campus`, by default two levels up: `/Campus/Report`. `interval` is how often raw readings come, for energy.
+    Groups are called as `raw` with another last part, `/Campus/Hall/Env` → `/Campus/Hall/Rooms`; the campus-wide one is
+    `campus`, by default two levels up: `/Campus/Report`. `interval` is how often raw readings come, for energy. Each
+    level waits a `deadline` longer than the one before.
     """
     site = Name.parse(raw).prefix(-1)
     building = str(site.at(-1)) if site else BUILDING
@@ -100,13 +103,13 @@ def hierarchy(
         Pipeline(f"{building.lower()}-hierarchy", version)
         .table("floor", floors)
         .table("part", parts)
-        .table("of", metrics)
+        .table("measure", metrics)
     )
     builder = _Builder(made, measures, window, deadline, panel)
     builder.rooms(raw, f"{site}/{ROOMS}", interval)
-    builder.level("floors", f"{site}/{ROOMS}", f"{site}/{FLOORS}", "{floor:device}", spread=True)
-    builder.level("building", f"{site}/{FLOORS}", f"{site}/{BUILDING}", building)
-    builder.level("campus", f"{site}/{BUILDING}", campus, CAMPUS)
+    builder.level(2, "floors", f"{site}/{ROOMS}", f"{site}/{FLOORS}", "{floor:device}", spread=True)
+    builder.level(3, "building", f"{site}/{FLOORS}", f"{site}/{BUILDING}", building)
+    builder.level(4, "campus", f"{site}/{BUILDING}", campus, CAMPUS)
     return builder.made
 
 
@@ -117,7 +120,7 @@ class _Builder:
         self.made = made
         self._measures: Final = measures
         self._window: Final = window
-        self._deadline: Final = deadline
+        self._deadline_ns: Final = duration(deadline, "deadline")
         self._panel: Final = panel
 
     def rooms(self, raw: str, rooms: str, interval: str) -> None:
@@ -129,7 +132,7 @@ class _Builder:
                 f"when '{metric}' then min < {low} or max > {high}" for metric, (low, high) in measures.ranges.items()
             ]
             outputs["anomaly"] = f"flag(case metric {' '.join(cases)} else false end)"
-        read = {"window": self._window, "deadline": self._deadline}
+        read = self._read(1)
         wishes = [f"+/+/{metric}" for metric in measures.units]
         draft = self.made.stage("rooms").read(raw, *wishes, key="{device}/{metric}", **read)
         self.made = draft.aggregate(outputs, names=True).publish(rooms, self._panel)
@@ -140,28 +143,32 @@ class _Builder:
         if measures.comfort:
             comfort = measures.comfort
             wishes = [f"+/+/{metric}_mean" for metric in (comfort.temperature, comfort.humidity)]
-            draft = self.made.stage("rooms-comfort").read(rooms, *wishes, key="{device}", **read)
+            draft = self.made.stage("rooms-comfort").read(rooms, *wishes, key="{device}", **self._read(2))
             hours = f"case when {comfort.condition()} then hours else 0 end"
             self.made = draft.aggregate(comfort_hours=hours).publish(rooms, self._panel, unit="h")
 
-    def level(self, name: str, below: str, group: str, place: str, *, spread: bool = False) -> None:
+    def _read(self, height: int) -> dict[str, str]:
+        return {"window": self._window, "deadline": length(height * self._deadline_ns)}
+
+    def level(self, height: int, name: str, below: str, group: str, place: str, *, spread: bool = False) -> None:
         """From one level to the one above; `place` is the key of where that is."""
         measures = self._measures
         outputs = dict(_CARRIED)
         carried = [*_CARRIED]
         if spread and measures.spread:
-            cases = [f"when '{metric}' then {most}" for metric, most in measures.spread.items()]
-            outputs["anomaly"] = f"flag(average.max - average.min > case of {' '.join(cases)} end)"
+            cases = [
+                f"when '{metric}' then average.max - average.min > {most}" for metric, most in measures.spread.items()
+            ]
+            outputs["anomaly"] = f"flag(case measure {' '.join(cases)} else false end)"
         else:
             carried.remove("mean")
         device = "{floor}" if "{" in place else place
         wishes = [f"+/+/{metric}_{each}" for metric in measures.units for each in carried]
-        read = {"window": self._window, "deadline": self._deadline}
-        draft = self.made.stage(name).read(below, *wishes, key=f"{place}/{{of:metric}}", **read)
+        draft = self.made.stage(name).read(below, *wishes, key=f"{place}/{{measure:metric}}", **self._read(height))
         draft = draft.aggregate(outputs, scope="{part:metric}", counted=_COUNTED)
-        units = {"count": "count"}
-        self.made = draft.publish(group, self._panel, device=device, units=units)
+        self.made = draft.publish(group, self._panel, device=device)
         if totals := measures.totals():
             wishes = [f"+/+/{each}" for each in totals]
+            read = self._read(height + 1)  # comfort is one later
             draft = self.made.stage(f"{name}-totals").read(below, *wishes, key=f"{place}/{{metric}}", **read)
             self.made = draft.aggregate(total="sum").publish(group, self._panel, device=device, metric="{metric}")

@@ -35,8 +35,9 @@ def to_json(offset: Offset) -> dict[str, Any]:
 
 def from_json(written: Mapping[str, Any]) -> dict[str, Place]:
     """Read places; raises `BadConfig` if a checkpoint holds something else."""
-    if written.get("v") != _VERSION:
-        raise BadConfig(f"the checkpoint's offsets are of version {written.get('v')!r}, this Roost reads {_VERSION}")
+    version = written.get("v") if isinstance(written, Mapping) else None
+    if version != _VERSION:
+        raise BadConfig(f"the checkpoint's offsets are of version {version!r}, this Roost reads {_VERSION}")
     try:
         return {name: _read(place) for name, place in written["inputs"].items()}
     except (KeyError, ValueError, TypeError, zlib.error) as error:

@@ -33,11 +33,13 @@ ARROW: Final = "arrow"
 
 WORDS: Final = ("mean", "min", "max", "sum", "count")  # of a part, too
 KNOWN: Final = (*WORDS, "energy", "expected", "received", "missing", "open", "hours", "window_s")
-UNITS: Final = {"count": "count", "energy": "Wh"}  # mean, min, max and sum have that of their inputs
+INPUTS: Final = "inputs"  # in place of a unit: that of the inputs, or of a part's: `inputs:temp`
 
 _CALL: Final = re.compile(r"\b(hours_where|count_where|flag)\s*\(")
 _PART: Final = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(WORDS)})\b(?!\s*\()")
 _TIMED: Final = re.compile(r"\b(energy|hours_where)\b")
+_FIRST: Final = re.compile(r"\s*(\w+)\.(mean|min|max|sum)\b")
+_UNITS: Final = (("count", "count"), ("energy", "Wh"), ("hours_where", "h"), ("count_where", "count"))
 _QUOTED: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'")
 
 
@@ -113,6 +115,15 @@ KINDS: Final[Mapping[str, type[Operation]]] = {
 def kind_of(operation: Operation) -> str:
     """The word for an operation."""
     return next(kind for kind, made in KINDS.items() if type(operation) is made)
+
+
+def natural_unit(expression: str) -> str:
+    """The unit that follows from an output: of its inputs, of the part that it begins with, or of what it counts."""
+    if expression in ("mean", "min", "max", "sum"):
+        return INPUTS
+    if found := _FIRST.match(expression):
+        return f"{INPUTS}:{found[1]}"
+    return next((unit for word, unit in _UNITS if re.match(rf"{word}\b", expression)), "")
 
 
 def is_timed(expression: str) -> bool:

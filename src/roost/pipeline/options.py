@@ -100,9 +100,9 @@ def duration(text: str, what: str) -> int:
 
 
 def moment(text: str, now: int, what: str) -> int:
-    """Read a time in ns: a date, how long ago, `earliest` (1) or `latest` (now)."""
+    """Read a time in ns: a date, how long ago, `earliest` (0) or `latest` (now)."""
     if text in (EARLIEST, LATEST):
-        return 1 if text == EARLIEST else now
+        return 0 if text == EARLIEST else now
     if _DURATION.fullmatch(text):
         return now - duration(text, what)
     try:

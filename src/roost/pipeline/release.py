@@ -38,8 +38,7 @@ class Planner:
         """The place to begin at: a time; windows begin whole, at the first one that starts then or later."""
         length = self.input.window_ns
         first = -(-since_ns // length) * length if length else since_ns
-        lows = view.boundaries(first) if first > 0 else {}
-        holes = view.holes() if lows else {}
+        lows, holes = view.boundaries(first), view.holes()
         begun = {stream: below(low - 1, holes.get(stream, ())) for stream, low in lows.items() if low > 1}
         return Place(numbers=begun, begun=first // length if length else 0)
 

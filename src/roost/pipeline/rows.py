@@ -3,6 +3,8 @@
 Every number of a unit becomes one row, whatever became of it, but those that retention has dropped where there are no
 windows. A reading that was published, that nobody is known to lack, and that cannot be had now, is an error: the task
 is tried again, and nothing is skipped. With `lost="missing"` it is a row without a value instead.
+
+Many units are handled at once, because there may be tens of thousands with one reading each.
 """
 
 from __future__ import annotations
@@ -12,24 +14,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from roost.errors import BadConfig, Unreachable
 from roost.host.stretches import Fetched, Stretch
 from roost.naming import Name
-from roost.pipeline.columns import DROPPED, MISSING, READINGS, REFUSED, WINDOWED
-from roost.pipeline.decoding import absent, decode, empty_batch
+from roost.pipeline.columns import DROPPED, MISSING, REFUSED
+from roost.pipeline.corrections import corrected
+from roost.pipeline.decoding import WORTHWHILE, decode, empty_batch
+from roost.pipeline.decoding_few import Entry, decode_few
 from roost.pipeline.input import Input
 from roost.pipeline.place import CORRECTIONS, Run, without
+from roost.pipeline.rows_windowed import in_windows
 from roost.pipeline.units import Unit
-from roost.pipeline.windowing import Numbers, assigned, silences
 from roost.wire import tlv
 from roost.wire.tlv import element, elements
 
 FAIL: Final = "fail"
-_ROWS_PER_BATCH: Final = 50_000
+_ROWS_AT_ONCE: Final = 50_000
 
 
 class Reader(Protocol):
@@ -56,143 +58,121 @@ class Rows:
 
     def read(self, units: Iterable[Unit], reader: Reader) -> Iterator[pa.RecordBatch]:
         """The rows of some units, in batches."""
-        several: list[pa.RecordBatch] = []
-        for batch in self._batches(list(units), reader):
-            several.append(batch)
-            if sum(len(each) for each in several) >= _ROWS_PER_BATCH:
-                yield _one(several)
-                several = []
-        if several:
-            yield _one(several)
-
-    def _batches(self, units: list[Unit], reader: Reader) -> Iterator[pa.RecordBatch]:
         wanted = [(unit, self._stretches(unit)) for unit in units]
-        pieces = iter(reader.read([stretch for _, stretches in wanted for stretch in stretches]) if units else ())
+        pieces = iter(reader.read([stretch for _, stretches in wanted for stretch in stretches]) if wanted else ())
+        made = _Batches()
+        done: list[tuple[Unit, int]] = []  # with how many rows each
         for unit, stretches in wanted:
-            stream = self._name(unit)
-            batches = [batch for stretch in stretches for batch in self._fetched(pieces, stretch)]
-            now = time.time_ns() // 1000
-            if unit.missing:
-                numbers = [number for low, high in unit.missing for number in range(low, high + 1)]
-                batches.append(absent(stream, numbers, MISSING, arrival_us=now))
-            if self.windowed:
-                yield self._in_windows(unit, stream, batches, reader)
-            else:
-                yield from batches
+            before = made.rows
+            self._add(unit, [piece for stretch in stretches for piece in _of(stretch, pieces)], reader, made)
+            done.append((unit, made.rows - before))
+            if made.rows >= _ROWS_AT_ONCE:
+                yield in_windows(self.inputs, done, made.whole()) if self.windowed else made.whole()
+                made, done = _Batches(), []
+        if done:
+            yield in_windows(self.inputs, done, made.whole()) if self.windowed else made.whole()
 
     def _stretches(self, unit: Unit) -> list[Stretch]:
         runs: list[Run] = [(unit.low, unit.high)] if unit.low <= unit.high else []
         return [Stretch(self._name(unit), *run) for run in without(runs, unit.missing)]
 
     def _name(self, unit: Unit) -> Name:
-        return stream_name(self.inputs[unit.input], unit.stream)
+        return Name.parse(f"{self.inputs[unit.input].group}/{unit.stream}")
 
-    def _fetched(self, pieces: Iterator[Fetched], stretch: Stretch) -> Iterator[pa.RecordBatch]:
-        """The rows of one stretch: the next pieces, until all its numbers have been told of."""
-        left = stretch.high - stretch.low + 1
-        while left > 0:
-            piece = next(pieces)
-            left -= len(piece.packets) + len(piece.refused) + len(piece.missing)
-            left -= sum(high - low + 1 for low, high in piece.dropped)
-            yield from self._rows(piece)
+    def _add(self, unit: Unit, pieces: Sequence[Fetched], reader: Reader, made: _Batches) -> None:
+        """Add the rows of one unit, in windows by number."""
+        name = self._name(unit)
+        absent = {number: MISSING for low, high in unit.missing for number in range(low, high + 1)}
+        for piece in pieces:
+            absent.update(self._absent(piece))
+        if not (self.windowed and (absent or unit.corrections)):
+            for piece in pieces:
+                made.add(piece.stream, _packets(piece), verified=piece.verified)
+            made.add_few([Entry(name, number, None, quality) for number, quality in absent.items()])
+            return
+        entries = {number: Entry(name, number, None, quality) for number, quality in absent.items()}
+        for piece in pieces:
+            entries |= {each: Entry(name, each, wire, "", piece.verified) for each, wire in _packets(piece)}
+        if unit.corrections:
+            self._correct(unit, name, entries, reader)
+        made.add_few([entries[number] for number in sorted(entries)])
 
-    def _rows(self, piece: Fetched) -> Iterator[pa.RecordBatch]:
-        now = time.time_ns() // 1000
-        packets = piece.packets
-        if piece.opened:
-            packets = [
-                (number, _opened(wire, piece.opened[number]) if number in piece.opened else wire)
-                for number, wire in packets
-            ]
-        yield decode(piece.stream, packets, arrival_us=now, verified=piece.verified)
+    def _correct(self, unit: Unit, name: Name, entries: dict[int, Entry], reader: Reader) -> None:
+        """Put the last correction of a reading in its place: under the correction's own name, for lineage."""
+        stream = name.prefix(-1) / (name.at(-1).value.decode() + CORRECTIONS)
+        found = [
+            (number, wire, piece.verified)
+            for piece in reader.read([Stretch(stream, 1, unit.corrections)])
+            for number, wire in _packets(piece)
+        ]
+        length = self.inputs[unit.input].window_ns
+        for corrects, (number, wire, time_ns, verified) in corrected(found).items():
+            is_alone = corrects < 1 and unit.first <= time_ns // length <= unit.last
+            if corrects in entries or is_alone:
+                entries[corrects] = Entry(stream, number, wire, "", verified, name)
+
+    def _absent(self, piece: Fetched) -> Iterator[tuple[int, str]]:
         if piece.missing and self.lost == FAIL:
             raise Unreachable(
                 f"{piece.stream}: no repo gives {len(piece.missing)} readings, the first one seq={piece.missing[0]}, "
                 "that were announced; the query goes on when one does. If they are lost for good, set lost=missing"
             )
-        dropped = [number for low, high in piece.dropped for number in range(low, high + 1)] if self.windowed else []
-        refused = [number for number, _ in piece.refused]
-        for numbers, quality in ((piece.missing, MISSING), (dropped, DROPPED), (refused, REFUSED)):
-            if numbers:
-                yield absent(piece.stream, numbers, quality, arrival_us=now)
-
-    # -- windows
-
-    def _in_windows(self, unit: Unit, stream: Name, batches: list[pa.RecordBatch], reader: Reader) -> pa.RecordBatch:
-        wanted = self.inputs[unit.input]
-        rows = _one([batch for batch in batches if len(batch)] or [empty_batch()])
-        if not wanted.window_ns:
-            return _windowed(rows, unit, rows.column("seq").to_numpy(), rows.column("event_time"))
-        rows = rows.take(pc.sort_indices(rows.column("seq"))) if len(batches) > 1 else rows
-        windows = assigned(unit, _times(rows), wanted.window_ns // 1000)
-        inside = windows >= unit.first  # what is older came before the beginning
-        if not inside.all():
-            rows, windows = rows.filter(pa.array(inside)), windows[inside]
-        if unit.corrections:
-            rows, windows = self._corrected(unit, stream, rows, windows, reader)
-        made_up = silences(unit, windows)
-        if made_up:
-            silent = _silent(stream, [quality for _, quality in made_up])
-            rows = _one([rows, silent])
-            windows = np.concatenate([windows, np.array([window for window, _ in made_up], np.int64)])
-        starts = pa.array(windows * (wanted.window_ns // 1000)).cast(WINDOWED.field("window_start").type)
-        return _windowed(rows, unit, windows, starts)
-
-    def _corrected(
-        self, unit: Unit, stream: Name, rows: pa.RecordBatch, windows: Numbers, reader: Reader
-    ) -> tuple[pa.RecordBatch, Numbers]:
-        """Put the last correction of a reading in its place: under the correction's own name, for lineage."""
-        corrections = stream.prefix(-1) / (str(stream.at(-1).value, "utf-8") + CORRECTIONS)
-        pieces = reader.read([Stretch(corrections, 1, unit.corrections)])
-        found = _one([batch for piece in pieces for batch in self._rows(piece)])
-        metric = pa.array([stream.at(-1).value.decode()] * len(found), pa.string())
-        found = found.set_column(found.schema.get_field_index("metric"), READINGS.field("metric"), metric)
-        last = {at: row for row, at in enumerate(_times(found).tolist()) if at >= 0}  # later ones win
-        order = list(range(len(rows)))
-        for row, at in enumerate(_times(rows).tolist()):
-            if at in last:
-                order[row] = len(rows) + last.pop(at)
-        length = self.inputs[unit.input].window_ns // 1000
-        # What came before the first window that had a number has no reading to be put in place of.
-        alone = {row: at // length for at, row in last.items() if unit.first <= at // length <= unit.last}
-        both = _one([rows, found]).take(pa.array(order + [len(rows) + row for row in alone], pa.int64()))
-        return both, np.concatenate([windows, np.array(list(alone.values()), np.int64)])
+        yield from ((number, MISSING) for number in piece.missing)
+        yield from ((number, REFUSED) for number, _ in piece.refused)
+        if self.windowed:
+            yield from ((number, DROPPED) for low, high in piece.dropped for number in range(low, high + 1))
 
 
-def _times(rows: pa.RecordBatch) -> Numbers:
-    times: Numbers = rows.column("event_time").cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return times
+class _Batches:
+    """Rows in the order in which they are added: long runs of one stream by template, the rest together."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._batches: Final[list[pa.RecordBatch]] = []
+        self._few: list[Entry] = []
+        self._arrival_us: Final = time.time_ns() // 1000
+
+    def add(self, stream: Name, packets: Sequence[tuple[int, bytes]], *, verified: bool) -> None:
+        """Add packets of a stream."""
+        if len(packets) < WORTHWHILE:
+            self.add_few([Entry(stream, number, wire, "", verified) for number, wire in packets])
+            return
+        self._flush()
+        self._batches.append(decode(stream, packets, arrival_us=self._arrival_us, verified=verified))
+        self.rows += len(packets)
+
+    def add_few(self, entries: list[Entry]) -> None:
+        """Add rows one by one."""
+        self._few += entries
+        self.rows += len(entries)
+
+    def whole(self) -> pa.RecordBatch:
+        """All of them."""
+        self._flush()
+        if len(self._batches) <= 1:
+            return self._batches[0] if self._batches else empty_batch()
+        return pa.Table.from_batches(self._batches).combine_chunks().to_batches()[0]
+
+    def _flush(self) -> None:
+        if self._few:
+            self._batches.append(decode_few(self._few, arrival_us=self._arrival_us))
+            self._few = []
 
 
-def stream_name(wanted: Input, stream: str) -> Name:
-    """The whole name of a stream."""
-    return Name.parse(f"{wanted.group}/{stream}")
+def _of(stretch: Stretch, pieces: Iterator[Fetched]) -> Iterator[Fetched]:
+    """The pieces of one stretch: the next ones, until all its numbers have been told of."""
+    left = stretch.high - stretch.low + 1
+    while left > 0:
+        piece = next(pieces)
+        left -= len(piece.packets) + len(piece.refused) + len(piece.missing)
+        left -= sum(high - low + 1 for low, high in piece.dropped)
+        yield piece
 
 
-def _windowed(rows: pa.RecordBatch, unit: Unit, windows: Numbers, starts: pa.Array) -> pa.RecordBatch:
-    size = len(rows)
-    added = [
-        pa.array([unit.input], pa.string()).take(pa.array(np.zeros(size, np.int64))),
-        pa.array([unit.key or unit.stream], pa.string()).take(pa.array(np.zeros(size, np.int64))),
-        pa.array(windows, pa.int64()),
-        starts,
-        pa.array([unit.correction or None], pa.int64()).take(pa.array(np.zeros(size, np.int64))),
-    ]
-    return pa.RecordBatch.from_arrays([*rows.columns, *added], schema=WINDOWED)
-
-
-def _silent(stream: Name, qualities: list[str]) -> pa.RecordBatch:
-    rows = absent(stream, [0] * len(qualities), MISSING, arrival_us=time.time_ns() // 1000)
-    zeros = pa.array(np.zeros(len(qualities), np.int64))
-    for name, column in (("quality", pa.array(qualities, pa.string())), ("expected", zeros), ("received", zeros)):
-        rows = rows.set_column(rows.schema.get_field_index(name), READINGS.field(name), column)
-    return rows
-
-
-def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0] if batches else empty_batch()
+def _packets(piece: Fetched) -> list[tuple[int, bytes]]:
+    if not piece.opened:
+        return piece.packets
+    return [(n, _opened(wire, piece.opened[n]) if n in piece.opened else wire) for n, wire in piece.packets]
 
 
 def _opened(wire: bytes, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ aggregate calls the value. Where rows are handed on one by one, the fields are `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -17,6 +17,7 @@ FIELD: Final = re.compile(r"\{(?:(\w+):)?(\w+)\}")
 STREAM: Final = "{panel}/{device}/{metric}"
 KEY: Final = "key"
 OUTPUT: Final = "output"
+MAX_POSSIBLE: Final = 1000  # names of a stage that are told apart
 
 
 class Field(NamedTuple):
@@ -71,6 +72,33 @@ def default_metric(key: str, *, has_outputs: bool) -> str:
     """The metric of an output that does not say it: what the key has of the metric, and what was made of it."""
     own = next((f"{{{field.name}}}" for field in fields_of(key) if field.part == "metric"), "")
     return "_".join(filter(None, (own, "{output}"))) if has_outputs else own or "value"
+
+
+def possible(
+    templates: Sequence[str], wishes: Sequence[str], key: str, tables: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """What templates can become, as far as wishes and tables say it: `{metric}` is `temp` where only that is read."""
+    found = list(templates)
+    for field in fields_of(key):
+        values = _values(field.part, wishes)
+        if field.table:
+            entries = tables.get(field.table, {})
+            values = sorted(
+                {*entries.values()} if values is None else {entries[each] for each in values if each in entries}
+            )
+        if values is None or len(values) * len(found) > MAX_POSSIBLE:
+            continue
+        found = [filled(each, {field.name: value}) for each in found for value in values]
+    return list(dict.fromkeys(found))
+
+
+def _values(part: str, wishes: Sequence[str]) -> list[str] | None:
+    """The values that a part of names can have; None if it can be anything."""
+    at = ("panel", "device", "metric").index(part)
+    levels = [wish.split("/") for wish in wishes]
+    if any(len(each) != 3 or each[at] in ("+", "#") or each[-1] == "#" for each in levels):
+        return None
+    return sorted({each[at] for each in levels})
 
 
 def matcher_of(template: str) -> str:

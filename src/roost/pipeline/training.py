@@ -36,6 +36,7 @@ def main() -> int:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return _say("another process is training")
+        print("roost: building the class archive of Spark, which takes half a minute", file=sys.stderr)  # noqa: T201
         os.nice(19)
         return _train(java, folder)
 

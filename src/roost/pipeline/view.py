@@ -19,7 +19,7 @@ class View(Protocol):
         ...
 
     def holes(self) -> Mapping[str, Sequence[Run]]:
-        """The numbers below it that no repo at hand has, or has dropped: runs in rising order, none touching the next."""
+        """The numbers below it that no repo at hand has, or has dropped: runs in rising order, that do not touch."""
         ...
 
     def boundaries(self, time_ns: int) -> Mapping[str, int]:

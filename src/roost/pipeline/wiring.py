@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import Input
-from roost.pipeline.stages_names import matcher_of
+from roost.pipeline.stages_names import matcher_of, possible
 
 
 def feeders(pipeline: Pipeline, wanted: Input) -> list[Stage]:
@@ -22,8 +22,14 @@ def feeders(pipeline: Pipeline, wanted: Input) -> list[Stage]:
         stage
         for stage in pipeline.stages
         if stage.output.group == wanted.group
-        and any(_overlap(wish, stream) for wish in wanted.wishes for stream in stage.streams())
+        and any(_overlap(wish, stream) for wish in wanted.wishes for stream in streams(pipeline, stage))
     ]
+
+
+def streams(pipeline: Pipeline, stage: Stage) -> list[str]:
+    """The streams that a stage can publish, relative to its group; fields that can be anything are left in."""
+    wishes = [wish for wanted in stage.inputs for wish in wanted.wishes]
+    return possible(stage.patterns(), wishes, stage.key, pipeline.tables)
 
 
 def wired(pipeline: Pipeline) -> Pipeline:

@@ -12,9 +12,9 @@
         publish: {group: /Campus/Hall/Floors, panel: hierarchy}
 
 A key that is not known is an error that says where it stands and which there are. `read` is one input, or a list of
-inputs with names. Lengths of time are text: `250ms`, `10s`, `1m`, `24h`. Beside `aggregate` there are `join` (the same),
-`filter: {where: …}`, `map: {value: …}`, `sql: {text: …}` and `function: {path: package.module:function}`. All entries
-with their defaults are in the sample, `hierarchy.yaml` beside this file.
+inputs with names. Lengths of time are text: `250ms`, `10s`, `1m`, `24h`. Beside `aggregate` there are `join` (the same
+without parts), `filter: {where: …}`, `map: {value: …}`, `sql: {text: …}` and `function: {path: package.module:name}`.
+`hierarchy.yaml` beside this file is a sample with all of them.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _DEFAULT_NAME: Final = "readings"
 
 def load(path: Path) -> Pipeline:
     """Read a file."""
+    if path.stat().st_size > MAX_BYTES:
+        raise BadConfig(f"{path} is larger than {MAX_BYTES} bytes, that is no pipeline")
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadConfig(f"{path} is larger than {MAX_BYTES} bytes, that is no pipeline")
         return loads(path.read_text(encoding="utf-8"))
     except (BadConfig, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: {error}") from None

@@ -44,6 +44,9 @@ MAX_INPUTS: Final = 256  # names and ranges together
 MAX_LINEAGE_BYTES: Final = 4000  # of what `lineage_of` makes
 MAX_JOB_BYTES: Final = 255
 _MAX_NUMBER: Final = (1 << 64) - 1
+_AROUND_BYTES: Final = 320  # at most, of what is neither name nor number
+_AROUND_NAME_BYTES: Final = 4
+_AROUND_RANGE_BYTES: Final = 28  # with its numbers
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -128,7 +131,9 @@ def lineage_of(
     names, stretches = tuple(inputs), tuple(joined_ranges(ranges))
     if len(names) + len(stretches) <= MAX_INPUTS:
         lineage = Lineage(names, program, stretches, job)
-        if len(lineage.encode()) <= MAX_LINEAGE_BYTES:
+        most = _AROUND_BYTES + sum([len(name.value) + _AROUND_NAME_BYTES for name in names])
+        most += sum([len(each.stream.value) + _AROUND_RANGE_BYTES for each in stretches])
+        if most <= MAX_LINEAGE_BYTES or len(lineage.encode()) <= MAX_LINEAGE_BYTES:
             return lineage
     return Lineage((), program, (), job, InputDigest.of(names, stretches))
 

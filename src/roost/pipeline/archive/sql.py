@@ -99,17 +99,20 @@ class Tables:
                 raise BadConfig(_first(error)) from None
 
     def _in_spark(self, query: str, parts: list[_Part], session: Any) -> pa.Table:  # noqa: ANN401  as above
-        session.conf.set("spark.sql.session.timeZone", "UTC")
-        session.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+        own = session.newSession()  # its settings and views are for this question only
+        own.conf.set("spark.sql.session.timeZone", "UTC")
+        own.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
         for part in parts:
-            part.register(session)
+            part.register(own)
         try:
-            return session.sql(query).toArrow()
+            return own.sql(query).toArrow()
         except Exception as error:
             if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
                 raise self._explained(error) from None
             if type(error).__name__ in {"ParseException", "AnalysisException"}:
                 raise BadConfig(_first(error)) from None
+            if "FileNotFoundException" in str(error):
+                raise FileNotFoundError(_first(error)) from None
             raise
 
     def _called(self, group: Name) -> list[str]:
@@ -202,7 +205,7 @@ def _with_day(rows: pa.Table) -> pa.Table:
 
 
 def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0].strip()
+    return str(error).strip().partition("\n")[0]
 
 
 def _quoted(name: str) -> str:

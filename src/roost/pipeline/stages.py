@@ -1,0 +1,51 @@
+"""A stage as Spark runs it: from the rows of its inputs (`WINDOWED`) to results in the columns of the sink.
+
+Two ways lead there. Where readings are handed on one by one (`handed`), results have their numbers at once, and never
+leave the executors. Results of windows (`windowed`) are few, and are numbered by the driver: their number is that of
+the window, counted from where their stream begins (`roost.pipeline.origins`).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+
+from roost.pipeline.graph import Stage
+from roost.pipeline.operations import Aggregate, Filter, Function, Map, Sql
+from roost.pipeline.stages_columns import Tables, ids_of
+from roost.pipeline.stages_function import of_rows, of_windows
+from roost.pipeline.stages_rows import handed_on, named_rows
+from roost.pipeline.stages_sql import completed, completed_rows, selected
+from roost.pipeline.stages_windows import aggregated
+
+
+def needs_rows(stage: Stage) -> bool:
+    """Whether a stage in windows looks at rows, beside what has been summed up of them."""
+    return not isinstance(stage.operation, Aggregate) and not waits(stage)
+
+
+def waits(stage: Stage) -> bool:
+    """Whether windows of a stage wait for each other: those of several inputs come one by one."""
+    return bool(stage.window_ns) and len(stage.inputs) > 1
+
+
+def windowed(stage: Stage, parts: DataFrame, rows: DataFrame, tables: Tables) -> DataFrame:
+    """The results of a stage in windows, from partial rows; `number` still is the window."""
+    ours = parts.filter(F.col("input").isin(ids_of([stage])))
+    if isinstance(stage.operation, Aggregate):
+        return aggregated(ours, stage, tables)
+    if isinstance(stage.operation, Function):
+        made = of_windows(rows, stage)
+    else:
+        made = selected(None if waits(stage) else rows, ours, stage)
+    return completed(made, ours, stage, tables)
+
+
+def handed(stage: Stage, rows: DataFrame, tables: Tables) -> DataFrame:
+    """The results of a stage without windows."""
+    if isinstance(stage.operation, Filter | Map):
+        return handed_on(rows, stage, tables)
+    if isinstance(stage.operation, Function):
+        return named_rows(of_rows(rows, stage), stage, tables, F.col("said_value"))
+    assert isinstance(stage.operation, Sql)  # noqa: S101  the last there is
+    return completed_rows(selected(rows, None, stage), rows, stage, tables)

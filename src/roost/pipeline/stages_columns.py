@@ -1,0 +1,121 @@
+"""Templates and conditions as columns of Spark's, and the columns that every stage hands to the sink."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+
+from roost.pipeline.graph import Stage
+from roost.pipeline.operations import INPUTS
+from roost.pipeline.stages_names import FIELD, KEY, fields_of, pattern_of
+
+Tables = Mapping[str, Mapping[str, str]]
+
+RANGES: Final = pa.list_(
+    pa.struct([pa.field("stream", pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())])
+)
+# What a stage gives for each result: those of windows become rows of the sink once they are numbered.
+RESULT: Final = pa.schema(
+    [
+        pa.field("stage", pa.string()),
+        pa.field("output", pa.string()),
+        pa.field("number", pa.int64()),
+        pa.field("correction", pa.int64()),
+        pa.field("event_time", pa.timestamp("us", tz="UTC")),
+        pa.field("value", pa.float64()),
+        pa.field("unit", pa.string()),
+        pa.field("quality", pa.string()),
+        pa.field("expected", pa.int64()),
+        pa.field("received", pa.int64()),
+        pa.field("missing", pa.int64()),
+        pa.field("open", pa.int64()),
+        pa.field("window_s", pa.float64()),
+        pa.field("missing_names", pa.string()),
+        pa.field("inputs", RANGES),
+    ]
+)
+
+
+def filled_column(template: str, known: Mapping[str, Column], tables: Tables) -> Column:
+    """A template as a column; its fields are columns by name, or looked up in a table."""
+    pieces: list[Column] = []
+    at = 0
+    for found in FIELD.finditer(template):
+        if found.start() > at:
+            pieces.append(F.lit(template[at : found.start()]))
+        table, part = found.groups()
+        pieces.append(_looked_up(known[part], tables[table]) if table and table in tables else known[table or part])
+        at = found.end()
+    if at < len(template) or not pieces:
+        pieces.append(F.lit(template[at:]))
+    return F.concat(*pieces)
+
+
+def key_columns(stage: Stage) -> dict[str, Column]:
+    """The fields of a key, taken apart again."""
+    pattern = pattern_of(stage.key)
+    known = {field.name: F.regexp_extract("key", pattern, at + 1) for at, field in enumerate(fields_of(stage.key))}
+    return known | {KEY: F.regexp_replace("key", "/", "-")}
+
+
+def own_columns() -> dict[str, Column]:
+    """The fields of a stream's own name."""
+    return {part: F.col(part) for part in ("panel", "device", "metric")}
+
+
+def by_stage(stages: Sequence[Stage], text_of: Callable[[Stage], str]) -> str:
+    """One expression for the rows of several stages: each input's rows are treated as its stage says."""
+    texts: dict[str, list[str]] = {}
+    for stage in stages:
+        texts.setdefault(text_of(stage), []).extend(stage.input_id(each) for each in stage.inputs)
+    if len(texts) == 1:
+        return f"({next(iter(texts))})"
+    cases = " ".join(f"when input in ({', '.join(map(quoted, ids))}) then ({text})" for text, ids in texts.items())
+    return f"(case {cases} end)"
+
+
+def ids_of(stages: Sequence[Stage]) -> list[str]:
+    """The inputs of some stages, as the source calls them."""
+    return [stage.input_id(each) for stage in stages for each in stage.inputs]
+
+
+def finite(value: Column) -> Column:
+    """A number as a double; null where it is none, which is an empty marker or a count of nothing."""
+    number = value.cast("double")
+    return F.when(~F.isnan(number) & (F.abs(number) < float("inf")), number)
+
+
+def only_unit(low: Column, high: Column) -> Column:
+    """A unit, if all have the same."""
+    return F.when(low == high, low)
+
+
+def is_unit_of_inputs(unit: str) -> bool:
+    """Whether a stage leaves a unit to its inputs."""
+    return unit == INPUTS or unit.startswith(f"{INPUTS}:")
+
+
+def in_order(rows: DataFrame) -> DataFrame:
+    """The columns of a result, in the order and of the types of `RESULT`."""
+    return rows.select([F.col(field.name).cast(_types()[field.name]).alias(field.name) for field in RESULT])
+
+
+def quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
+
+
+def _types() -> dict[str, str]:
+    ranges = "array<struct<stream: string, low: bigint, high: bigint>>"
+    words = {"int64": "bigint", "double": "double", "string": "string", "timestamp[us, tz=UTC]": "timestamp"}
+    return {field.name: words.get(str(field.type), ranges) for field in RESULT}
+
+
+def _looked_up(part: Column, table: Mapping[str, str]) -> Column:
+    pairs = [F.lit(each) for entry in sorted(table.items()) for each in entry]
+    return F.create_map(*pairs)[part] if pairs else F.lit(None).cast("string")
