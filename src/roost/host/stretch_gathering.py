@@ -56,8 +56,10 @@ class Gathering:
         return piece.fetched(await self._open(piece) if piece.sealed else {})
 
     async def close(self) -> None:
-        """Close the faces."""
+        """Close the faces, and let the threads go."""
         await self.ways.close()
+        if self._checking is not None:
+            self._checking.close()
 
     # -- bundles
 

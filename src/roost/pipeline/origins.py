@@ -95,9 +95,7 @@ def asking(face: Callable[[], SyncFace]) -> Ask:
     def ask(group: str, streams: Sequence[str]) -> dict[str, tuple[int, int]]:
         name = Name.parse(group)
         place = face().group(name)
-        numbers: dict[Name, int] = {}
-        for panel in sorted({stream.partition("/")[0] for stream in streams}):
-            numbers |= place.streams(panel)
+        numbers = place.streams()
         found: dict[str, tuple[int, int]] = {}
         for stream in streams:
             number = numbers.get(Name.parse(f"{group}/{stream}"))

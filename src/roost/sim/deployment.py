@@ -7,6 +7,7 @@ temperature, humidity and light. That is 6 panels, 30 modules, 90 streams, and t
     /Campus/Hall/Env/pi1/room1/temp/seq=7         a reading; pi1 and pi2 are on floor 1, pi3 and pi4 on floor 2 …
     /Campus/Hall/modules/room1/temp               what the module itself answers to
     /Campus/Hall/Env/Repo/repo1                   a repo
+    /Campus/Hall/Rooms, …/Floors, …/Building      what is made of it, and /Campus/Report for the whole campus
 
 The paper does not say how often rooms are sampled; every 10 s here.
 """
@@ -19,7 +20,7 @@ from typing import Final
 from roost.naming import Name
 from roost.naming.building import Building, Company, Group, Panel, Repo
 from roost.repo.catalogue import Description
-from roost.trust import Identity, Schema, building_schema, certify, generate, self_sign
+from roost.trust import Identity, Schema, building_rules, building_schema, certify, generate, self_sign
 
 COMPANY: Final = Company(Name.parse("/Campus"), frozenset({"Hall"}))
 GROUP: Final[Group] = COMPANY.group("Hall", "Env")
@@ -31,6 +32,12 @@ ROOMS_PER_PANEL: Final = 5
 INTERVAL_MS: Final = 10_000
 UNITS: Final = {"temp": "Cel", "hum": "%RH", "light": "lx"}
 BRICK: Final = {"temp": "Air_Temperature_Sensor", "hum": "Relative_Humidity_Sensor", "light": "Illuminance_Sensor"}
+
+RESULTS: Final[tuple[Group, ...]] = (
+    *(COMPANY.group("Hall", level) for level in ("Rooms", "Floors", "Building")),
+    COMPANY.group("", "Report"),
+)
+JOB: Final = "hierarchy"  # the panel that publishes in them
 
 PANELS: Final = tuple(f"pi{number}" for number in range(1, FLOORS * PANELS_PER_FLOOR + 1))
 REPOS: Final = ("repo1", "repo2", "repo3")
@@ -78,15 +85,28 @@ def descriptions(name: str) -> list[Description]:
 
 def schema() -> Schema:
     """Who may sign what in the hall."""
-    return building_schema(COMPANY)
+    return building_schema(COMPANY, RESULTS[-1:])
 
 
-def identities(entropy: Callable[[int], bytes], now: int, repos: tuple[str, ...] = REPOS) -> dict[Name, Identity]:
-    """Make every key there is, each certified by its issuer: the root, the hall, the group, its repos and panels."""
+def rules() -> str:
+    """The same as text."""
+    return building_rules(COMPANY, RESULTS[-1:])
+
+
+def identities(
+    entropy: Callable[[int], bytes], now: int, repos: tuple[str, ...] = REPOS, *, results: bool = False
+) -> dict[Name, Identity]:
+    """Make every key there is, each certified by its issuer: the root, the hall, the group, its repos and panels.
+
+    With `results`, those of the groups that are made of it too: their repos, and the job.
+    """
     root = self_sign(generate(COMPANY.root.name, entropy, "ecdsa"), now)
     made = {root.name: root}
     places: list[Building | Group | Repo | Panel] = [COMPANY.building("Hall"), GROUP]
-    for place in [*places, *map(repo, repos), *map(panel, PANELS)]:
+    places += [*map(repo, repos), *map(panel, PANELS)]
+    for group in RESULTS if results else ():
+        places += [group, *map(group.repo, repos), group.panel(JOB)]
+    for place in places:
         key = generate(place.name, entropy, "ecdsa")
         made[place.name] = Identity(key, certify(made[place.issuer], key.name, key.public.spki, now))
     return made
