@@ -11,7 +11,7 @@ SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prun
 INTERPRETED := PYTHONPATH=src
 COMPILED := env -u PYTHONPATH
 # Two at a time; a group of tests (tests/spark: they share one JVM) stays with one of the two.
-PYTEST := $(BIN)/pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/pytest -n 2
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help

@@ -377,7 +377,11 @@ def test_several_threads_read_at_once_over_the_same_faces(hall: Hall, monkeypatc
     run(test)
 
 
-def test_the_node_answers_while_a_client_of_the_door_takes_its_time(hall: Hall) -> None:
+def test_the_node_answers_while_a_client_of_the_door_takes_its_time(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_reading, "SLICE", 20)
+    monkeypatch.setattr(bulk_reading, "_BUFFER_BYTES", 4096)
     data = readings(hall, high=2000)
     fill(hall, "repo1", data)
 
@@ -388,6 +392,8 @@ def test_the_node_answers_while_a_client_of_the_door_takes_its_time(hall: Hall) 
         ):
 
             async def fetch() -> None:
+                assert repo.reading_door is not None
+                assert repo.reading_door.answered == 0  # it is in the middle of it
                 assert (await face.fetch(numbered(TEMP, 1000))).wire == data[999].wire
 
             found = await read(Access((unix(repo),), bulk=(door(repo),)), Stretch(TEMP, 1, 2000), then=fetch)

@@ -16,6 +16,7 @@ from roost.errors import BadConfig
 from roost.pipeline.columns import WINDOWED
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.hierarchy import Comfort, Measures, hierarchy
+from roost.pipeline.mapreduce import map_reduce
 from roost.pipeline.running import Running
 
 MINUTE = 60_000_000_000
@@ -240,7 +241,7 @@ def test_a_join_waits_for_all_inputs_and_is_corrected_with_either(
         [half("inside", 22.0, correction=1), half("outside", 6.0, 11)],
         [half("outside", 4.0, correction=1)],
     ]
-    expected = [
+    expected: list[list[tuple[int, int | None, float]]] = [
         [],
         [(1, None, 15.0)],
         [(1, 1, 17.0), (2, None, 15.0)],
@@ -251,9 +252,8 @@ def test_a_join_waits_for_all_inputs_and_is_corrected_with_either(
         for _ in range(2):  # a driver that dies in mid-batch does it again, knowing only what is on the disk
             sink.written.clear()
             run(spark, joined(), sink, rows, number, checkpoint=folder)
-            assert sorted((each["number"], each["correction"], each["value"]) for each in sink.written) == sorted(
-                results, key=str
-            ), number
+            written = [(each["number"], each["correction"], each["value"]) for each in sink.written]
+            assert sorted(written) == results, number
 
 
 # -- readings one by one
@@ -382,6 +382,16 @@ def test_a_function_makes_a_value_of_each_reading(spark: SparkSession, sink: Sin
     rows = [row("pi1/room1/temp", 1, 18.0, input="s.readings"), row("pi1/room1/temp", 2, None, input="s.readings")]
     run(spark, pipeline, sink, rows)
     assert sink.values() == {("room1/temp", 1): 9.0, ("room1/temp", 2): None}
+
+
+def test_map_reduce_takes_three_lines(spark: SparkSession) -> None:
+    rows = [row("pi1/room1/temp", 1, 18.0), row("pi1/room1/temp", 2, 24.0), row("pi1/room2/temp", 1, 20.0)]
+    rows += [absent("pi1/room2/temp", 2)]
+    read = spark.createDataFrame(pa.Table.from_pylist(rows, schema=WINDOWED))
+    found = map_reduce(
+        spark, read, map=lambda each: [(each["device"], each["value"])], reduce=lambda _, values: values[-1] - values[0]
+    )
+    assert found == {"room1": 6.0, "room2": 0.0}
 
 
 # -- the hierarchy

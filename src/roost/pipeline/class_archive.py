@@ -1,4 +1,4 @@
-"""The class archive (AppCDS): what one JVM learnt about Spark's classes, kept so that the next starts sooner.
+"""The class archive (AppCDS, AOT cache): what one JVM learnt about Spark's classes, so that the next starts sooner.
 
     no archive ──first session ends──▶ trained in the background ──▶ used by every local session after it
                └──`scripts/prepare`──▶ trained at once           ──┘
@@ -23,6 +23,9 @@ import pyspark
 from roost.pipeline.java import Java
 
 _QUIET: Final = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news to the user
+_CDS: Final = ".jsa"
+_AOT: Final = ".aot"  # its successor, which also works where a runtime comes without an archive of Java's own classes
+_AOT_SINCE: Final = 25
 _TRAINING: Final = "roost.pipeline.training"
 
 
@@ -49,7 +52,8 @@ def writable() -> Path | None:
 def file_name(java: Java) -> str:
     """Name the archive for this Java and this installation of PySpark."""
     installation = hashlib.sha256(f"{java.home}\n{Path(pyspark.__file__).parent}".encode()).hexdigest()[:12]
-    return f"spark-{pyspark.__version__}-java-{java.version}-{installation}.jsa"
+    kind = _AOT if int(java.version.split(".")[0]) >= _AOT_SINCE else _CDS
+    return f"spark-{pyspark.__version__}-java-{java.version}-{installation}{kind}"
 
 
 def existing(java: Java) -> Path | None:
@@ -59,12 +63,15 @@ def existing(java: Java) -> Path | None:
 
 def options(archive: Path | None) -> str:
     """Tell a JVM to use an archive."""
-    return f"-XX:SharedArchiveFile={archive} -XX:+VerifySharedSpaces -Xshare:auto {_QUIET}" if archive else ""
+    if archive is None:
+        return ""
+    use = f"-XX:AOTCache={archive}" if archive.suffix == _AOT else f"-XX:SharedArchiveFile={archive} -Xshare:auto"
+    return f"{use} -XX:+VerifySharedSpaces {_QUIET}"
 
 
 def draft_options(draft: Path) -> str:
     """Tell a JVM to write an archive when it exits."""
-    return f"-XX:ArchiveClassesAtExit={draft} {_QUIET}"
+    return f"-XX:{'AOTCacheOutput' if draft.suffix == _AOT else 'ArchiveClassesAtExit'}={draft} {_QUIET}"
 
 
 def notes(java: Java) -> list[Path]:

@@ -20,7 +20,6 @@ from typing import Final
 
 from roost.pipeline.java import Java
 
-QUIET: Final = "PySpark does not yet fully support pandas"  # it is imported, and said, in every worker; see 0014
 _VECTORS: Final = "--add-modules=jdk.incubator.vector"
 
 
@@ -35,11 +34,7 @@ def java_home(java: Java, folder: Path) -> Path:
 def worker_python(folder: Path) -> Path:
     """Give a Python for workers on this machine that imports what the driver imports."""
     path = shlex.quote(os.environ.get("PYTHONPATH", ""))
-    warnings = shlex.quote(",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), f"ignore:{QUIET}:FutureWarning"])))
-    script = _script(
-        folder / "python",
-        f'export PYTHONPATH={path} PYTHONWARNINGS={warnings}\nexec {shlex.quote(sys.executable)} "$@"',
-    )
+    script = _script(folder / "python", f'export PYTHONPATH={path}\nexec {shlex.quote(sys.executable)} "$@"')
     return script or Path(sys.executable)
 
 

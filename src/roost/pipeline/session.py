@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -153,7 +152,6 @@ def _variables(java: Java, master: str) -> dict[str, str]:
 
 
 def _builder(app: str, conf: Mapping[str, str]) -> SparkSession.Builder:
-    warnings.filterwarnings("ignore", launchers.QUIET, FutureWarning)
     builder = SparkSession.builder.appName(app)
     for key, value in conf.items():
         builder = builder.config(key, value)

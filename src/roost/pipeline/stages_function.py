@@ -46,10 +46,12 @@ def of_windows(rows: DataFrame, stage: Stage) -> DataFrame:
     """What the function makes of each key's window; to be completed as what SQL selects is."""
     operation = _function(stage)
     ours = rows.filter(F.col("input").isin(ids_of([stage])))
-    grouped = ours.groupBy("key", "window", "correction")
-    made: DataFrame = grouped.applyInArrow(
-        partial(_window, operation.path, operation.form), schema=from_arrow_schema(_MADE)
-    )
+    path, form = operation.path, operation.form
+
+    def window(table: pa.Table) -> pa.Table:  # Spark looks at these types
+        return _window(path, form, table)
+
+    made: DataFrame = ours.groupBy(*_KEYS.names).applyInArrow(window, schema=from_arrow_schema(_MADE))
     # An output that is not said would be looked for in the rows of every window.
     return made if "{output}" in stage.device + stage.metric else made.drop("output")
 

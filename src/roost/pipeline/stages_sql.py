@@ -59,24 +59,23 @@ def selected(rows: DataFrame | None, parts: DataFrame | None, stage: Stage) -> D
 def completed(result: DataFrame, parts: DataFrame, stage: Stage, tables: Tables) -> DataFrame:
     """The results of windows, with names, counts and lineage; also for functions."""
     _require(result, (*_WINDOW, "value"), stage)
-    has_output = "output" in result.columns
-    made = _with_said(result).withColumnRenamed("quality", "said_quality").withColumnRenamed("unit", "said_unit")
+    said = {name: f"said_{name}" for name in (*_WINDOW, *_SAID, "value")}
+    made = _with_said(result).select([F.col(name).alias(other) for name, other in said.items()])
     keyed = totals(parts, stage, tables)
-    on = (keyed["key"] == made["key"]) & (keyed["window"] == made["window"])
-    on &= keyed["correction"].eqNullSafe(made["correction"])
+    on = (F.col("key") == F.col("said_key")) & (F.col("window") == F.col("said_window"))
+    on &= F.col("correction").eqNullSafe(F.col("said_correction"))
     # A window without a row is a result without a value; where values have names of their own, nobody knows which.
-    both = keyed.join(made.drop("window_start"), on, "inner" if has_output else "left")
-    both = both.drop(made["key"], made["window"], made["correction"])
+    both = keyed.join(made, on, "inner" if "output" in result.columns else "left")
     unit = stage.unit_of(ONLY)
     named = filled_column(
-        f"{stage.device}/{stage.metric}", key_columns(stage) | {OUTPUT: F.coalesce("output", F.lit(ONLY))}, tables
+        f"{stage.device}/{stage.metric}", key_columns(stage) | {OUTPUT: F.coalesce("said_output", F.lit(ONLY))}, tables
     )
     follows = only_unit(F.col("unit_low"), F.col("unit_high")) if is_unit_of_inputs(unit) else F.lit(unit)
     return numbered_later(
         both.withColumns(
             {
                 "output": named,
-                "value": finite(F.col("value")),
+                "value": finite(F.col("said_value")),
                 "unit": F.coalesce("said_unit", follows),
                 "quality": F.coalesce("said_quality", "quality"),
             }

@@ -43,9 +43,10 @@ def main() -> int:
 
 def _train(java: Java, folder: Path) -> int:
     archive = folder / class_archive.file_name(java)
-    draft = archive.with_suffix(f".{os.getpid()}")
+    draft = archive.with_stem(f"{archive.stem}-{os.getpid()}")
     note = archive.with_name(f"{archive.name}.failed")
-    note.unlink(missing_ok=True)
+    for left in [note, *folder.glob(f"{archive.stem}-*")]:  # also drafts of a training that was killed
+        left.unlink(missing_ok=True)
     try:
         with tempfile.TemporaryDirectory(prefix="roost-training-") as work:
             spark = spark_session(

@@ -14,7 +14,7 @@
 A key that is not known is an error that says where it stands and which there are. `read` is one input, or a list of
 inputs with names. Lengths of time are text: `250ms`, `10s`, `1m`, `24h`. Beside `aggregate` there are `join` (the same
 without parts), `filter: {where: …}`, `map: {value: …}`, `sql: {text: …}` and `function: {path: package.module:name}`.
-`hierarchy.yaml` beside this file is a sample with all of them.
+`hierarchy.yaml` beside this file is a whole one: what `roost.pipeline.hierarchy` makes for the hall of the examples.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def dumps(pipeline: Pipeline) -> str:
     if pipeline.tables:
         said["tables"] = {name: dict(entries) for name, entries in pipeline.tables.items()}
     said["stages"] = {stage.name: _written(stage) for stage in pipeline.stages}
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.safe_dump(said, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
 
 
 def length(ns: int) -> str:

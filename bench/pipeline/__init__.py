@@ -1,0 +1,1 @@
+"""The pipeline: Spark reads groups, Spark writes groups."""

@@ -1,0 +1,257 @@
+"""`roost pipeline check|explain|run|status|stop|backfill FILE`: a pipeline from its text to running, and back."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from roost.pipeline.graph import Pipeline
+    from roost.pipeline.running import Running
+
+SUMMARY = "Run pipelines on Spark: check and explain them, start, watch and stop them, compute the past."
+
+EVERY_S: Final = 5  # between two lines about how it goes
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say what to do with which pipeline."""
+    verbs = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for action, summary in (
+        ("check", "say what is wrong with it"),
+        ("explain", "say what it reads, does and publishes, and when"),
+        ("run", "run it until it is stopped; it goes on from its checkpoint"),
+        ("status", "how it goes: rates, lag, completeness"),
+        ("stop", "stop the one that runs"),
+        ("backfill", "compute the past: what is published already stays as it is"),
+    ):
+        verb = verbs.add_parser(action, help=summary)
+        verb.add_argument("file", metavar="FILE", type=Path, help="the pipeline as YAML; see docs/pipelines.md")
+        if action in ("run", "status", "stop"):
+            verb.add_argument("--checkpoint", metavar="DIR", help="default: pipelines/<name> in ROOST_HOME")
+        if action in ("explain", "status"):
+            verb.add_argument("--json", action="store_true", help="the graph of groups and stages, for programs")
+        if action in ("check", "run", "backfill"):
+            verb.add_argument("--home", metavar="DIR", default="", help="keys and trust (default: ROOST_HOME)")
+        if action in ("run", "backfill"):
+            _add_reach(verb)
+        if action == "run":
+            verb.add_argument(
+                "--since", metavar="WHEN", default="latest", help="where a new one begins: 24h, earliest (default: now)"
+            )
+        if action == "backfill":
+            verb.add_argument("--since", metavar="WHEN", required=True, help="24h, 2026-05-01T08:00Z, earliest")
+            verb.add_argument("--until", metavar="WHEN", default="latest", help="default: now")
+            verb.add_argument("--stage", metavar="NAME", action="append", default=[], help="only this one; repeatable")
+
+
+def _add_reach(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--repos", metavar="URI", action="append", default=[], help="a repo; repeatable (default: the node that runs)"
+    )
+    verb.add_argument("--bulk", metavar="DOOR", action="append", default=[], help="a repo's bulk door; repeatable")
+    verb.add_argument("--verify", metavar="WHAT", default="boundary", help="boundary (default), always or never")
+    verb.add_argument("--master", metavar="URL", help="where Spark runs (default: on this machine)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it; the exit status of `check` is 1 if the pipeline cannot run."""
+    from roost.pipeline.yaml_form import load
+
+    actions = {
+        "check": _check,
+        "explain": _explain,
+        "run": _run,
+        "status": _status,
+        "stop": _stop,
+        "backfill": _backfill,
+    }
+    return actions[options.action](options, load(options.file))
+
+
+def _check(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    from roost.pipeline.checking import ERROR, check
+
+    problems = check(pipeline, _panels(options.home))
+    for problem in problems:
+        print(problem)
+    wrong = sum(problem.level == ERROR for problem in problems)
+    if not wrong:
+        print(f"{pipeline.name} can run: {len(pipeline.stages)} stages, {len(problems)} warnings")
+    return 1 if wrong else 0
+
+
+def _explain(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    import json
+
+    from roost.pipeline.explaining import explain, graph_json
+
+    print(json.dumps(graph_json(pipeline), indent=1) if options.json else explain(pipeline))
+    return 0
+
+
+def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    import signal
+    import threading
+    import time
+
+    from roost.cli import note
+    from roost.pipeline.session import spark_session
+    from roost.pipeline.supervisor import Supervised, Supervisor
+
+    checkpoint = _checkpoint(options, pipeline)
+    running = _running(options, pipeline, checkpoint)
+
+    def session() -> Any:  # noqa: ANN401  a SparkSession; nothing of Spark's is imported before it is needed
+        return spark_session(f"roost {pipeline.name}", master=options.master, progress=note)
+
+    supervised = Supervised(
+        pipeline.name,
+        checkpoint,
+        lambda: running.start(session(), since=options.since),  # a session of its own, should its JVM have died
+        lambda _: running.status(),
+    )
+    supervisor = Supervisor([supervised], _status_file(options, pipeline))
+    session()  # Spark sets a handler of its own: ours come after it
+    stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        supervisor.stop()
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    note(f"{pipeline.name} runs: {len(pipeline.stages)} stages; checkpoint {checkpoint}; stop with Ctrl-C")
+    said = time.monotonic()
+
+    def wait(seconds: float) -> None:
+        nonlocal said
+        stopped.wait(seconds)
+        if time.monotonic() - said >= EVERY_S:
+            said = time.monotonic()
+            print(summary(running.status()), flush=True)
+
+    try:
+        supervisor.run(wait)
+    finally:
+        session().stop()
+    note("stopped; what was begun is done again by the next run, under the same names")
+    return 0
+
+
+def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    import json
+
+    from roost.errors import BadConfig
+    from roost.pipeline.explaining import graph_json
+
+    file = _status_file(options, pipeline)
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        query: Mapping[str, Any] = told["queries"][pipeline.name]
+    except FileNotFoundError:
+        raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}") from None
+    except (ValueError, KeyError):
+        raise BadConfig(f"{file} is no status of {pipeline.name}: is it the checkpoint of another one?") from None
+    if options.json:
+        print(json.dumps(graph_json(pipeline, query), indent=1))
+        return 0
+    print(f"{pipeline.name}: {query['state']}, process {told['pid']}, {query['restarts']} restarts")
+    if query.get("last_error"):
+        print(f"last error: {str(query['last_error']).splitlines()[0]}")
+    for name, stage in query.get("stages", {}).items():
+        print(f"  {name:<24} {_stage(stage)}")
+    return 0
+
+
+def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    from roost.cli import note
+    from roost.errors import BadConfig
+    from roost.pipeline.supervisor import ask_to_stop
+
+    file = _status_file(options, pipeline)
+    if not file.exists():
+        raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}")
+    ask_to_stop(file)
+    note(f"{pipeline.name} is asked to stop; see: roost pipeline status {options.file}")
+    return 0
+
+
+def _backfill(options: argparse.Namespace, pipeline: Pipeline) -> int:
+    from roost.cli import note
+    from roost.pipeline.session import spark_session
+
+    running = _running(options, pipeline, "")
+    spark = spark_session(f"roost {pipeline.name}", master=options.master, progress=note)
+    try:
+        told = running.backfill(spark, since=options.since, until=options.until, stages=tuple(options.stage))
+    finally:
+        spark.stop()
+    for name, stage in told["stages"].items():
+        if stage["rows"]:
+            print(f"{name}: {stage['rows']} readings, {_percent(stage['completeness'])} complete")
+    if told["before"]:
+        note(f"{told['before']} results have no number: they are of windows before their stream's first one")
+    return 0
+
+
+# -- what they have in common
+
+
+def summary(status: Mapping[str, Any]) -> str:
+    """One line about how it goes: all stages together, and the one that lags most."""
+    stages: Mapping[str, Mapping[str, Any]] = status["stages"]
+    rows = sum(stage["rows_per_s"] for stage in stages.values())
+    results = sum(stage["results_per_s"] for stage in stages.values())
+    lags = {name: stage["lag_s"] for name, stage in stages.items() if stage["lag_s"] is not None}
+    slowest = max(lags, key=lambda name: lags[name], default="")
+    lag = f"lag {lags[slowest]:.1f} s ({slowest})" if slowest else "nothing published yet"
+    expected, received = (sum(stage[name] for stage in stages.values()) for name in ("expected", "received"))
+    complete = _percent(received / expected if expected else None)
+    return f"{rows:,.0f} readings/s in, {results:,.0f} results/s out, {lag}, {complete} complete"
+
+
+def _stage(stage: Mapping[str, Any]) -> str:
+    lag = "—" if stage["lag_s"] is None else f"{stage['lag_s']:.1f} s"
+    rates = f"{stage['rows_per_s']:,.1f} readings/s → {stage['results_per_s']:,.1f} results/s"
+    return f"{rates}, lag {lag}, {_percent(stage['completeness'])} complete"
+
+
+def _percent(part: float | None) -> str:
+    return "—" if part is None else f"{100 * part:.2f} %"
+
+
+def _running(options: argparse.Namespace, pipeline: Pipeline, checkpoint: str) -> Running:
+    from roost.pipeline.running import Running
+
+    said = {"repos": ",".join(options.repos), "bulk": ",".join(options.bulk), "home": options.home}
+    said |= {"verify": options.verify}
+    return Running(pipeline, checkpoint=checkpoint, options={name: value for name, value in said.items() if value})
+
+
+def _checkpoint(options: argparse.Namespace, pipeline: Pipeline) -> str:
+    from roost.host.paths import home
+
+    return options.checkpoint or str(home() / "pipelines" / pipeline.name)
+
+
+def _status_file(options: argparse.Namespace, pipeline: Pipeline) -> Path:
+    """Beside a checkpoint of this machine; for one elsewhere, in the home."""
+    from roost.host.paths import home
+
+    checkpoint = _checkpoint(options, pipeline)
+    if "://" in checkpoint.removeprefix("file://"):
+        return home() / "pipelines" / f"{pipeline.name}.status.json"
+    folder = Path(checkpoint.removeprefix("file://"))
+    return folder.with_name(f"{folder.name}.status.json")
+
+
+def _panels(home: str) -> frozenset[str]:
+    from roost.host.keystore import KeyStore
+    from roost.host.paths import home as default_home
+
+    keys = KeyStore(Path(home) if home else default_home())
+    return frozenset(str(identity.name) for identity in keys.identities()) if keys.exists else frozenset()

@@ -1,0 +1,262 @@
+"""What a running pipeline keeps on its driver: origins, windows that wait for each other, how it goes. No Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from roost.cli import main
+from roost.cli.pipeline import summary
+from roost.errors import BadConfig
+from roost.pipeline.archive.folder import Folder
+from roost.pipeline.graph import Pipeline
+from roost.pipeline.measuring import BATCHES, Batch, Measured
+from roost.pipeline.origins import Origins
+from roost.pipeline.waiting import KEPT, Kept, Waiting
+
+SECOND = 1_000_000_000
+MINUTE = 60 * SECOND
+
+PIPELINE = (
+    Pipeline("hall")
+    .stage("rooms")
+    .read("/Campus/Hall/Env", window="1m", key="{device}/{metric}")
+    .aggregate(mean="mean")
+    .publish("/Campus/Hall/Rooms", "calc")
+)
+
+
+# -- origins
+
+
+class Group:
+    """A group's repos, and how often they were asked."""
+
+    def __init__(self, held: Mapping[str, tuple[int, int]] | None = None) -> None:
+        self.held = dict(held or {})
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def ask(self, group: str, streams: Sequence[str]) -> dict[str, tuple[int, int]]:
+        self.asked.append((group, list(streams)))
+        return {each: self.held[each] for each in streams if each in self.held}
+
+
+def results(*rows: tuple[str, int, int | None]) -> pa.Table:
+    """Outputs, windows and corrections."""
+    columns = list(zip(*rows, strict=True))
+    return pa.table(
+        {
+            "stage": ["rooms"] * len(rows),
+            "output": list(columns[0]),
+            "number": pa.array(columns[1], pa.int64()),
+            "correction": pa.array(columns[2], pa.int64()),
+        }
+    )
+
+
+def numbers(table: pa.Table) -> list[tuple[str, int]]:
+    return list(zip(table["output"].to_pylist(), table["number"].to_pylist(), strict=True))
+
+
+def test_a_stream_begins_with_its_first_window_and_is_asked_for_once() -> None:
+    group = Group()
+    origins = Origins(PIPELINE, group.ask)
+    assert numbers(origins.numbered(results(("a/x", 12, None), ("a/x", 11, None), ("b/x", 20, None)))) == [
+        ("a/x", 2),
+        ("a/x", 1),
+        ("b/x", 1),
+    ]
+    assert numbers(origins.numbered(results(("a/x", 15, None)))) == [("a/x", 5)]
+    assert group.asked == [("/Campus/Hall/Rooms", ["calc/a/x", "calc/b/x"])]
+
+
+def test_a_stream_that_is_there_goes_on() -> None:
+    origins = Origins(PIPELINE, Group({"calc/a/x": (3, 12 * MINUTE)}).ask)
+    assert numbers(origins.numbered(results(("a/x", 13, None), ("a/x", 11, 1)))) == [("a/x", 4), ("a/x", 2)]
+
+
+def test_windows_before_the_first_have_no_number_and_are_counted() -> None:
+    origins = Origins(PIPELINE, Group({"calc/a/x": (3, 12 * MINUTE)}).ask)
+    assert numbers(origins.numbered(results(("a/x", 9, None), ("a/x", 10, None)))) == [("a/x", 1)]
+    assert origins.before == 1
+
+
+def test_a_correction_begins_no_stream() -> None:
+    origins = Origins(PIPELINE, Group().ask)
+    assert numbers(origins.numbered(results(("a/x", 9, 1)))) == []
+    assert numbers(origins.numbered(results(("a/x", 10, None)))) == [("a/x", 1)]
+
+
+def test_origins_are_kept_beside_the_checkpoint(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    Origins(PIPELINE, Group().ask, folder).numbered(results(("a/x", 11, None)))
+    group = Group({"calc/a/x": (1, 99 * MINUTE)})
+    assert numbers(Origins(PIPELINE, group.ask, folder).numbered(results(("a/x", 12, None)))) == [("a/x", 2)]
+    assert group.asked == []
+    (tmp_path / "origins.json").write_text("[]")
+    with pytest.raises(BadConfig, match=r"origins\.json beside the checkpoint cannot be read"):
+        Origins(PIPELINE, group.ask, folder)
+
+
+# -- windows that wait
+
+
+def halves(*rows: tuple[str, str, int, float]) -> pa.Table:
+    """Inputs, keys, windows and sums."""
+    columns = list(zip(*rows, strict=True)) or [(), (), (), ()]
+    return pa.table(
+        {
+            "input": pa.array(columns[0], pa.string()),
+            "key": pa.array(columns[1], pa.string()),
+            "window": pa.array(columns[2], pa.int64()),
+            "sum": pa.array(columns[3], pa.float64()),
+            "correction": pa.array([None] * len(rows), pa.int64()),
+        }
+    )
+
+
+def found(table: pa.Table) -> list[tuple[str, int, float, int | None]]:
+    names = ("input", "window", "sum", "correction")
+    return list(zip(*[table[name].to_pylist() for name in names], strict=True))
+
+
+def test_a_window_waits_for_all_its_inputs() -> None:
+    waiting = Waiting(["a", "b"])
+    assert found(waiting.take(halves(("a", "k", 1, 1.0), ("a", "k", 1, 2.0)))) == []
+    assert found(waiting.take(halves(("b", "other", 1, 9.0)))) == []
+    assert found(waiting.take(halves(("b", "k", 1, 3.0)))) == [
+        ("a", 1, 1.0, None),
+        ("a", 1, 2.0, None),
+        ("b", 1, 3.0, None),
+    ]
+
+
+def test_a_window_that_was_given_is_given_again_as_a_correction() -> None:
+    waiting = Waiting(["a", "b"])
+    waiting.take(halves(("a", "k", 1, 1.0), ("b", "k", 1, 2.0), ("a", "k", 2, 1.0), ("b", "k", 2, 2.0)))
+    assert found(waiting.take(halves(("b", "k", 1, 5.0)))) == [("a", 1, 1.0, 1), ("b", 1, 5.0, 1)]
+    assert found(waiting.take(halves(("a", "k", 2, 6.0)))) == [("a", 2, 6.0, 2), ("b", 2, 2.0, 2)]
+
+
+def test_what_never_matches_is_given_up_and_counted() -> None:
+    waiting = Waiting(["a", "b"])
+    waiting.take(halves(*[("a", "k", window, 0.0) for window in range(KEPT + 3)]))
+    assert waiting.unmatched == 3
+    assert found(waiting.take(halves(("b", "k", 2, 0.0)))) == []
+    assert len(found(waiting.take(halves(("b", "k", 50, 0.0))))) == 2
+
+
+def test_a_batch_that_is_done_again_gives_the_same(tmp_path: Path) -> None:
+    batches = [
+        halves(("a", "k", 1, 1.0)),
+        halves(("b", "k", 1, 2.0)),
+        halves(("a", "k", 1, 3.0)),
+        halves(("b", "k", 1, 4.0)),
+    ]
+    straight = Kept(Folder(tmp_path / "one"), "s", ["a", "b"])
+    expected = [found(straight.take(number, batch)) for number, batch in enumerate(batches)]
+    for number, batch in enumerate(batches):
+        for _ in range(3):
+            kept = Kept(Folder(tmp_path / "two"), "s", ["a", "b"])  # a new driver each time
+            assert found(kept.take(number, batch)) == expected[number]
+    assert expected[3] == [("a", 1, 3.0, 2), ("b", 1, 4.0, 2)]
+    assert sorted(path.name for path in (tmp_path / "two/joins/s").iterdir()) == ["2.parquet", "3.parquet"]
+
+
+# -- how it goes
+
+
+def test_rates_lag_and_completeness_are_of_the_last_batches() -> None:
+    measured = Measured(["rooms", "floors"], 0)
+    for at in range(1, BATCHES + 11):
+        measured.note(at * SECOND, {"rooms": Batch(10, 5, 10, 9, (at - 2) * SECOND)})
+    told = measured.status((BATCHES + 10) * SECOND)
+    assert told["rooms"] == {
+        "rows": 10 * (BATCHES + 10),
+        "rows_per_s": 10.0,
+        "results_per_s": 5.0,
+        "lag_s": 2.0,
+        "expected": 10 * (BATCHES - 1),
+        "received": 9 * (BATCHES - 1),
+        "completeness": 0.9,
+    }
+    assert told["floors"]["lag_s"] is None
+    assert told["floors"]["completeness"] is None
+
+
+def test_the_line_about_how_it_goes_names_the_stage_that_lags_most() -> None:
+    measured = Measured(["rooms", "floors"], 0)
+    assert "nothing published yet" in summary({"stages": measured.status(SECOND)})
+    measured.note(SECOND, {"rooms": Batch(20, 4, 4, 3, SECOND), "floors": Batch(2, 1, 4, 4, 0)})
+    measured.note(2 * SECOND, {"floors": Batch(2, 1, 0, 0, SECOND // 2)})
+    line = summary({"stages": measured.status(2 * SECOND)})
+    assert line == "12 readings/s in, 3 results/s out, lag 1.5 s (floors), 87.50 % complete"
+
+
+# -- the command
+
+
+TEXT = """
+pipeline: hall
+stages:
+  rooms:
+    read: {group: /Campus/Hall/Env, subscribe: +/+/temp, window: 1m, key: "{device}/{metric}"}
+    aggregate: {outputs: {mean: mean}}
+    publish: {group: /Campus/Hall/Rooms, panel: calc}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "home"))
+    path = tmp_path / "hall.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_check_says_whether_it_can_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "check", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "warning: stage rooms: there is no key of /Campus/Hall/Rooms/calc here" in said
+    assert "hall can run: 1 stages, 1 warnings" in said
+    file.write_text(TEXT.replace("window: 1m, ", ""))
+    assert main(["pipeline", "check", str(file)]) == 1
+    assert "need a window" in capsys.readouterr().out
+    file.write_text(TEXT.replace("publish", "publsh"))
+    assert main(["pipeline", "check", str(file)]) == 1
+    assert "'publsh' is unknown" in capsys.readouterr().err
+
+
+def test_explain_is_for_people_and_for_programs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "explain", str(file)]) == 0
+    assert "publishes  /Campus/Hall/Rooms/calc/{device}/{metric}_mean" in capsys.readouterr().out
+    assert main(["pipeline", "explain", "--json", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"][-1]["name"] == "rooms"
+
+
+def test_status_and_stop_find_the_one_that_runs(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for action in ("status", "stop"):
+        assert main(["pipeline", action, str(file)]) == 1
+        assert "hall has not run with this checkpoint" in capsys.readouterr().err
+    measured = Measured(["rooms"], 0)
+    measured.note(SECOND, {"rooms": Batch(60, 10, 60, 30, SECOND // 2)})
+    query = {"state": "running", "restarts": 2, "last_error": "Oops: it\nbroke", "stages": measured.status(SECOND)}
+    status = tmp_path / "home/pipelines/hall.status.json"
+    status.parent.mkdir(parents=True)
+    status.write_text(json.dumps({"pid": 7, "queries": {"hall": query}}))
+    assert main(["pipeline", "status", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "hall: running, process 7, 2 restarts" in said
+    assert "last error: Oops: it\n" in said
+    assert "60.0 readings/s → 10.0 results/s, lag 0.5 s, 50.00 % complete" in said
+    assert main(["pipeline", "status", "--json", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["nodes"][-1]["completeness"] == 0.5
+    assert main(["pipeline", "stop", str(file)]) == 0
+    assert status.with_name("hall.status.json.stop").exists()
+    status.write_text("{}")
+    assert main(["pipeline", "status", str(file)]) == 1
+    assert "is no status of hall" in capsys.readouterr().err
