@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
 
 
-class OneJvm(LoadScopeScheduling):
+class OneJvm(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """All tests with Spark on one worker, so that they share a session; the others wherever there is room."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder: a JVM takes seconds of both cores, so there is one in a run (see tests/conftest.py)."""
+"""One Spark session for all tests of this folder, and one worker (tests/conftest.py): a JVM takes seconds to start."""
 
 from __future__ import annotations
 
