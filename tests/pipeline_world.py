@@ -101,6 +101,17 @@ class World:
         with connect_sync(repo.uri, verifier=self.verifier(), signer=self.keychain(JOB)) as face:
             return face.group(group.name).streams()
 
+    def published(self, repo: RepoProcess, *groups: Group) -> dict[str, bytes]:
+        """Every result that a repo has, whole, by name."""
+        with connect_sync(repo.uri, verifier=self.verifier(), signer=self.keychain(JOB)) as face:
+            return {
+                str(reading.data.name): bytes(reading.data.wire)
+                for group in groups or (ROOMS, FLOORS)
+                for stream in face.group(group.name).streams()
+                if stream.starts_with(group.panel(JOB).name)
+                for reading in face.group(group.name).read(stream)
+            }
+
     def verifier(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
         return KeyStore(self.home(JOB)).verifier(time.time_ns())
 

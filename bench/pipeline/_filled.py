@@ -49,9 +49,7 @@ def reading(stream: Name, number: int, time_ns: int, signer: Signer) -> Data:
     return make_data(numbered(stream, number), content, signer, freshness_ms=1000)
 
 
-def fill(
-    path: Path, streams: Sequence[Name], each: int, signer_for: Callable[[Name], Signer], begin_ns: int
-) -> None:
+def fill(path: Path, streams: Sequence[Name], each: int, signer_for: Callable[[Name], Signer], begin_ns: int) -> None:
     """Make the store: `each` readings of every stream, from `begin_ns` on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     store = RocksStore(path)

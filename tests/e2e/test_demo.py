@@ -8,7 +8,7 @@ from tests.verbs import environment_of, roost
 
 
 def test_the_demo_loses_nothing_when_the_repo_in_use_is_killed(tmp_path: Path) -> None:
-    done = roost(environment_of(tmp_path), "demo", "--rounds", "6")
+    done = roost(environment_of(tmp_path), "demo", "--rounds", "6", "--no-pipeline")
     told = done.stdout.decode()
     assert done.returncode == 0, told + done.stderr.decode()
     assert told.count("runs as process") == 3

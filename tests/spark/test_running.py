@@ -83,7 +83,8 @@ def _published(world: World, repo: RepoProcess) -> dict[str, bytes]:
 
 def _streams(world: World, repo: RepoProcess, group: Group) -> list[str]:
     found = world.streams(repo, group)
-    return [str(name)[len(str(group.name)) + 1 :] for name in found if name.starts_with(group.panel(JOB).name)]
+    relative = [str(name)[len(str(group.name)) + 1 :] for name in found if name.starts_with(group.panel(JOB).name)]
+    return [stream for stream in relative if not stream.endswith("strong")]  # it lacks what its input lacks
 
 
 def _values(world: World, repo: RepoProcess, group: Group, stream: str) -> list[object]:
@@ -115,12 +116,10 @@ def test_a_pipeline_publishes_every_level_once_and_corrects_it(
     assert floor.reading.lineage is not None
     assert floor.reading.lineage.job == "house/floors@1"
     assert Name.parse(f"{ROOMS.name}/{JOB}/d1/power_sum") in [each.stream for each in floor.reading.lineage.ranges]
-    strong = {reading.number: reading.value for reading in world.read(repo, ROOMS, f"{JOB}/P1-d2/strong")}
-    assert strong == {number: 200.0 + number if number > 3 else None for number in range(1, 25) if number != LATE}
     assert running.status()["stages"]["floors"]["completeness"] is not None
 
     before = _published(world, repo)
-    _run(spark, world, repo, tmp_path / "another", times=2)  # the checkpoint is lost
+    _run(spark, world, repo, tmp_path / "another")  # the checkpoint is lost
     assert _published(world, repo) == before
     Running(PIPELINE, options=_options(world, repo)).backfill(spark, since="earliest")
     assert _published(world, repo) == before
@@ -134,4 +133,5 @@ def test_a_pipeline_publishes_every_level_once_and_corrects_it(
     assert {value.name: value.value for value in correction.values}["corrects"] == 2
     (above,) = world.read(repo, FLOORS, f"{JOB}/f1/power_mean.corrections")
     assert above.value == pytest.approx((total + _value(2, LATE)) / 24)
-    assert {reading.number for reading in world.read(repo, ROOMS, f"{JOB}/P1-d2/strong")} == set(range(1, 25))
+    strong = {reading.number: reading.value for reading in world.read(repo, ROOMS, f"{JOB}/P1-d2/strong")}
+    assert strong == {number: _value(2, number) if number > 3 else None for number in range(1, 25)}

@@ -229,6 +229,12 @@ def test_what_an_aggregate_lacks_is_told(
     assert any(what in each for each in found), found
 
 
+def test_a_scope_of_a_table_that_is_not_there_is_found() -> None:
+    draft = Pipeline("p").stage("s").read(ENV, window="1m", key="{device}")
+    (found,) = problems(draft.aggregate(x="a.sum", scope="{part:metric}").publish(ROOMS, "calc"))
+    assert "the scope '{part:metric}': there is no part" in found
+
+
 def test_wishes_and_joins_are_checked() -> None:
     draft = Pipeline("p").stage("s").read(ENV, "/pi1/#", name="a", window="1m", key="{device}")
     joined = draft.join(x="a.mean - b.mean").publish(ROOMS, "calc")

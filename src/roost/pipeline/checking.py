@@ -42,7 +42,7 @@ def check(pipeline: Pipeline, panels: frozenset[str] | None = None) -> list[Prob
     for stage in pipeline.stages:
         where = f"stage {stage.name}"
         found += [Problem(where, what) for what in _inputs(pipeline, stage)]
-        found += [Problem(where, what) for what in _operation(stage)]
+        found += [Problem(where, what) for what in _operation(pipeline, stage)]
         found += [Problem(where, what) for what in _templates(pipeline, stage)]
         found += [Problem(where, what, WARNING) for what in _doubtful(pipeline, stage, panels)]
     found += [Problem(pipeline.name, what) for what in _twice(pipeline)]
@@ -95,7 +95,7 @@ def _stepped(pipeline: Pipeline, wanted: Input) -> Iterator[str]:
         )
 
 
-def _operation(stage: Stage) -> Iterator[str]:
+def _operation(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
     operation = stage.operation
     if isinstance(operation, Filter | Map) and stage.window_ns:
         yield "filter and map take readings as they come: leave out the window"
@@ -107,6 +107,11 @@ def _operation(stage: Stage) -> Iterator[str]:
         yield "its SQL selects nothing"
     if isinstance(operation, Aggregate):
         yield from _aggregate(stage, operation)
+        for each in fields_of(operation.scope):
+            if each.part not in ("panel", "device", "metric", "input") or (
+                each.table and each.table not in pipeline.tables
+            ):
+                yield f"the scope {operation.scope!r}: there is no {each.table or each.part}"
 
 
 def _aggregate(stage: Stage, operation: Aggregate) -> Iterator[str]:

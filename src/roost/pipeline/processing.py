@@ -1,14 +1,15 @@
 """One batch of a pipeline: the rows of all inputs in, results in the columns of the sink out, in one write.
 
-Windows are summed up in one pass for all stages; only stages of which something came go on from there. Their results
-are numbered on the driver, where all of them pass: they are as many as windows and keys, not as readings. Results that
-have the numbers of their inputs stay where they are made. A batch that is done again gives the same readings.
+Windows are summed up by Spark in one pass for all stages; results are made of that and numbered on the driver: they
+are as many as windows and keys, not as readings. Results that have the numbers of their inputs stay where they are
+made. A batch that is done again gives the same readings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Final
 
@@ -67,37 +68,33 @@ class Processing:
     def _windows(
         self, batch: DataFrame, number: int | None, stages: Sequence[Stage], done: dict[str, Batch]
     ) -> pa.Table:
-        summed = partials(batch, stages)
-        with _held(summed):
-            told = {row["input"]: row.asDict() for row in summed.groupBy("input").agg(*_told()).collect()}
-            active = [stage for stage in stages if told.keys() & {*ids_of([stage])}]
-            made = [self._results(stage, summed, batch, number) for stage in active]
-            results = [rows for rows in made if rows is not None]
-            table = reduce(DataFrame.unionByName, results).toArrow().cast(RESULT) if results else RESULT.empty_table()
-        numbered = self._origins.numbered(table)
+        summed: pa.Table = partials(batch, stages).toArrow()
+        made: list[pa.Table] = []
+        told: dict[str, Batch] = {}
+        for stage in stages:
+            parts = summed.filter(pc.is_in(summed["input"], pa.array(ids_of([stage]))))
+            if parts.num_rows:
+                whole = self._whole(stage, parts, number)
+                told[stage.name] = _summary(stage, parts)
+                if whole.num_rows:
+                    made.append(windowed(stage, whole, batch, self._pipeline.tables))
+        numbered = self._origins.numbered(pa.concat_tables(made) if made else RESULT.empty_table())
         counts = {row["values"]: row["counts"] for row in pc.value_counts(numbered["stage"]).to_pylist()}
-        for stage in active:
-            rows = [told[each] for each in ids_of([stage]) if each in told]
-            done[stage.name] = _summary(stage, rows, counts.get(stage.name, 0))
+        done |= {name: replace(batch, results=counts.get(name, 0)) for name, batch in told.items()}
         return numbered
 
-    def _results(self, stage: Stage, summed: DataFrame, batch: DataFrame, number: int | None) -> DataFrame | None:
+    def _whole(self, stage: Stage, parts: pa.Table, number: int | None) -> pa.Table:
+        """The partial rows of windows that all inputs have released."""
         if not waits(stage):
-            return windowed(stage, summed, batch, self._pipeline.tables)
+            return parts
         inputs = ids_of([stage])
-        ours = summed.filter(F.col("input").isin(inputs)).toArrow()
         if self._folder is None or number is None:
-            whole = Waiting(inputs).take(ours)
-        else:
-            whole = Kept(self._folder, stage.name, inputs).take(number, ours)
-        if not whole.num_rows:
-            return None
-        parts = batch.sparkSession.createDataFrame(whole, summed.schema)
-        return windowed(stage, parts, batch, self._pipeline.tables)
+            return Waiting(inputs).take(parts)
+        return Kept(self._folder, stage.name, inputs).take(number, parts)
 
 
 @contextmanager
-def _held(rows: DataFrame, *, wanted: bool = True) -> Iterator[None]:
+def _held(rows: DataFrame, *, wanted: bool) -> Iterator[None]:
     """Keep rows while they are looked at several times: each look would fetch them again."""
     if wanted:
         rows.persist()
@@ -106,11 +103,6 @@ def _held(rows: DataFrame, *, wanted: bool = True) -> Iterator[None]:
     finally:
         if wanted:
             rows.unpersist()
-
-
-def _told() -> list[Column]:
-    sums = [F.sum(name).alias(name) for name in ("readings", "expected", "received")]
-    return [*sums, F.max("window").alias("window")]
 
 
 def _observed() -> list[Column]:
@@ -128,7 +120,7 @@ def _batch_of(told: Mapping[str, Any]) -> Batch:
     return Batch(rows, rows, told["expected"] or 0, told["received"] or 0, newest)
 
 
-def _summary(stage: Stage, told: Sequence[Mapping[str, Any]], results: int) -> Batch:
-    end = (max(row["window"] for row in told) + 1) * stage.window_ns
-    expected, received = (sum(row[name] for row in told) for name in ("expected", "received"))
-    return Batch(sum(row["readings"] for row in told), results, expected, received, end if results else 0)
+def _summary(stage: Stage, parts: pa.Table) -> Batch:
+    sums = {name: int(pc.sum(parts[name]).as_py()) for name in ("readings", "expected", "received")}
+    end = (int(pc.max(parts["window"]).as_py()) + 1) * stage.window_ns
+    return Batch(sums["readings"], 0, sums["expected"], sums["received"], end)

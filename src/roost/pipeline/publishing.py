@@ -25,6 +25,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from roost.errors import BadConfig, Refused
 from roost.host.blocking_inserting import SyncInserter
@@ -184,7 +185,7 @@ class Publisher:
             if stage not in self._options.targets:
                 known = ", ".join(sorted(self._options.targets))
                 raise BadConfig(f"a row is of stage {stage!r}, which is no target; there are {known}")
-            yield stage, batch.filter(pa.compute.equal(stages, stage))
+            yield stage, batch.filter(pc.equal(stages, stage))
 
     def _panel(self, stage: str) -> VirtualPanel:
         if stage not in self._panels:
@@ -223,9 +224,9 @@ def shaped(batch: pa.RecordBatch, output: str) -> pa.RecordBatch:
             if name in names:
                 batch = batch.drop_columns([name])
     if "quality" in batch.schema.names:
-        known = pa.compute.is_in(batch.column("quality"), pa.array(["good", "uncertain", "bad"]))
+        known = pc.is_in(batch.column("quality"), pa.array(["good", "uncertain", "bad"]))
         at = batch.schema.get_field_index("quality")
-        batch = batch.set_column(at, "quality", pa.compute.if_else(known, batch.column("quality"), None))
+        batch = batch.set_column(at, "quality", pc.if_else(known, batch.column("quality"), None))
     for name, column in added:
         batch = batch.append_column(name, column)
     return batch

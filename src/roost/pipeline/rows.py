@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -24,7 +26,7 @@ from roost.pipeline.corrections import corrected
 from roost.pipeline.decoding import WORTHWHILE, decode, empty_batch
 from roost.pipeline.decoding_few import Entry, decode_few
 from roost.pipeline.input import Input
-from roost.pipeline.place import CORRECTIONS, Run, without
+from roost.pipeline.place import CORRECTIONS, Run, within, without
 from roost.pipeline.rows_windowed import in_windows
 from roost.pipeline.units import Unit
 from roost.wire import tlv
@@ -58,7 +60,7 @@ class Rows:
 
     def read(self, units: Iterable[Unit], reader: Reader) -> Iterator[pa.RecordBatch]:
         """The rows of some units, in batches."""
-        wanted = [(unit, self._stretches(unit)) for unit in units]
+        wanted = [(part, self._stretches(part)) for unit in units for part in self._parts(unit)]
         pieces = iter(reader.read([stretch for _, stretches in wanted for stretch in stretches]) if wanted else ())
         made = _Batches()
         done: list[tuple[Unit, int]] = []  # with how many rows each
@@ -71,6 +73,15 @@ class Rows:
                 made, done = _Batches(), []
         if done:
             yield in_windows(self.inputs, done, made.whole()) if self.windowed else made.whole()
+
+    def _parts(self, unit: Unit) -> Iterator[Unit]:
+        """A long unit in parts, so that few readings are in memory; in windows it stays whole."""
+        if self.inputs[unit.input].window_ns or unit.rows <= _ROWS_AT_ONCE:
+            yield unit
+            return
+        for low in range(unit.low, unit.high + 1, _ROWS_AT_ONCE):
+            high = min(unit.high, low + _ROWS_AT_ONCE - 1)
+            yield replace(unit, low=low, high=high, missing=within(unit.missing, low, high))
 
     def _stretches(self, unit: Unit) -> list[Stretch]:
         runs: list[Run] = [(unit.low, unit.high)] if unit.low <= unit.high else []
@@ -86,8 +97,8 @@ class Rows:
         for piece in pieces:
             absent.update(self._absent(piece))
         if not (self.windowed and (absent or unit.corrections)):
-            for piece in pieces:
-                made.add(piece.stream, _packets(piece), verified=piece.verified)
+            for verified, alike in groupby(pieces, attrgetter("verified")):  # the more at once, the less each costs
+                made.add(name, [packet for piece in alike for packet in _packets(piece)], verified=verified)
             made.add_few([Entry(name, number, None, quality) for number, quality in absent.items()])
             return
         entries = {number: Entry(name, number, None, quality) for number, quality in absent.items()}

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -33,6 +34,7 @@ from roost.pipeline.wiring import levels, wired
 
 BESIDE: Final = "roost"  # the folder of ours in a checkpoint
 TRIGGER: Final = "100 milliseconds"
+_MOST_CHARACTERS: Final = 1000
 
 
 class Running:
@@ -90,7 +92,10 @@ class Running:
 
     def process(self, batch: DataFrame, number: int) -> None:
         """Do one batch: what `foreachBatch` calls."""
-        self._do(batch, number, self.pipeline.stages)
+        try:
+            self._do(batch, number, self.pipeline.stages)
+        except Py4JJavaError as error:
+            raise _shortened(error) from None
 
     def status(self) -> dict[str, Any]:
         """How it goes, as `graph_json` and the status file want it."""
@@ -108,3 +113,17 @@ class Running:
         wanted = {*ids_of(stages)}
         inputs = [each for each in self.pipeline.inputs() if each["name"] in wanted]
         return {**self._options, **more, "inputs": json.dumps(inputs, sort_keys=True)}
+
+
+def _shortened(error: Py4JJavaError) -> Exception:
+    """The same trouble in few words.
+
+    Spark looks through what `foreachBatch` raises for a sign that it was interrupted, because the query is stopped,
+    with an expression that overflows its stack over the long text of a failed job.
+    """
+    text = str(error)
+    if "InterruptedException" in text:
+        return RuntimeError(
+            "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
+        )
+    return RuntimeError(text[:_MOST_CHARACTERS])

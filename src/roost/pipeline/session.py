@@ -32,7 +32,7 @@ Progress = Callable[[str], object]
 TRIES: Final = 4  # of a task; `local[N]` alone would fail the query at the first
 _HOME: Final = "127.0.0.1"
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
-QUICK_START: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+QUICK_START: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"  # of stack: options of pipelines are long
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 _CHECKPOINTS: Final = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _KEPT: Final = "20"  # jobs, stages and executions that a driver remembers; it would grow for days up to thousands

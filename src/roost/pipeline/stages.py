@@ -7,16 +7,17 @@ the window, counted from where their stream begins (`roost.pipeline.origins`).
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.pipeline.graph import Stage
 from roost.pipeline.operations import Aggregate, Filter, Function, Map, Sql
-from roost.pipeline.stages_columns import Tables, ids_of
+from roost.pipeline.stages_columns import Tables
 from roost.pipeline.stages_function import of_rows, of_windows
+from roost.pipeline.stages_keys import aggregated, completed
 from roost.pipeline.stages_rows import handed_on, named_rows
-from roost.pipeline.stages_sql import completed, completed_rows, selected
-from roost.pipeline.stages_windows import aggregated
+from roost.pipeline.stages_sql import completed_rows, in_windows, selected
 
 
 def needs_rows(stage: Stage) -> bool:
@@ -29,16 +30,15 @@ def waits(stage: Stage) -> bool:
     return bool(stage.window_ns) and len(stage.inputs) > 1
 
 
-def windowed(stage: Stage, parts: DataFrame, rows: DataFrame, tables: Tables) -> DataFrame:
-    """The results of a stage in windows, from partial rows; `number` still is the window."""
-    ours = parts.filter(F.col("input").isin(ids_of([stage])))
+def windowed(stage: Stage, parts: pa.Table, rows: DataFrame, tables: Tables) -> pa.Table:
+    """The results of a stage in windows, from its partial rows; `number` still is the window."""
     if isinstance(stage.operation, Aggregate):
-        return aggregated(ours, stage, tables)
+        return aggregated(parts, stage, tables)
     if isinstance(stage.operation, Function):
         made = of_windows(rows, stage)
     else:
-        made = selected(None if waits(stage) else rows, ours, stage)
-    return completed(made, ours, stage, tables)
+        made = selected(None if waits(stage) else rows, rows.sparkSession.createDataFrame(parts), stage)
+    return completed(in_windows(made, stage), parts, stage, tables)
 
 
 def handed(stage: Stage, rows: DataFrame, tables: Tables) -> DataFrame:

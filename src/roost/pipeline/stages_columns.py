@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.pipeline.graph import Stage
 from roost.pipeline.operations import INPUTS
-from roost.pipeline.stages_names import FIELD, KEY, fields_of, pattern_of
+from roost.pipeline.stages_names import FIELD
 
 Tables = Mapping[str, Mapping[str, str]]
 
@@ -56,13 +56,6 @@ def filled_column(template: str, known: Mapping[str, Column], tables: Tables) ->
     return F.concat(*pieces)
 
 
-def key_columns(stage: Stage) -> dict[str, Column]:
-    """The fields of a key, taken apart again."""
-    pattern = pattern_of(stage.key)
-    known = {field.name: F.regexp_extract("key", pattern, at + 1) for at, field in enumerate(fields_of(stage.key))}
-    return known | {KEY: F.regexp_replace("key", "/", "-")}
-
-
 def own_columns() -> dict[str, Column]:
     """The fields of a stream's own name."""
     return {part: F.col(part) for part in ("panel", "device", "metric")}
@@ -88,11 +81,6 @@ def finite(value: Column) -> Column:
     """A number as a double; null where it is none, which is an empty marker or a count of nothing."""
     number = value.cast("double")
     return F.when(~F.isnan(number) & (F.abs(number) < float("inf")), number)
-
-
-def only_unit(low: Column, high: Column) -> Column:
-    """A unit, if all have the same."""
-    return F.when(low == high, low)
 
 
 def is_unit_of_inputs(unit: str) -> bool:

@@ -15,24 +15,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.errors import BadConfig
-from roost.pipeline.graph import ONLY, Stage
+from roost.pipeline.graph import Stage
 from roost.pipeline.operations import Sql
 from roost.pipeline.stages_columns import (
     Tables,
-    filled_column,
-    finite,
     ids_of,
-    is_unit_of_inputs,
-    key_columns,
-    only_unit,
 )
-from roost.pipeline.stages_names import OUTPUT
 from roost.pipeline.stages_rows import named_rows
-from roost.pipeline.stages_windows import numbered_later, totals
 
 STREAMS: Final = "_streams"
 _WINDOW: Final = ("key", "window", "correction")
@@ -56,32 +50,11 @@ def selected(rows: DataFrame | None, parts: DataFrame | None, stage: Stage) -> D
     return next(iter(tables.values())).sparkSession.sql(operation.text)
 
 
-def completed(result: DataFrame, parts: DataFrame, stage: Stage, tables: Tables) -> DataFrame:
-    """The results of windows, with names, counts and lineage; also for functions."""
+def in_windows(result: DataFrame, stage: Stage) -> pa.Table:
+    """What a query selected, or a function made, of windows: to be completed with names, counts and lineage."""
     _require(result, (*_WINDOW, "value"), stage)
-    said = {name: f"said_{name}" for name in (*_WINDOW, *_SAID, "value")}
-    made = _with_said(result).select([F.col(name).alias(other) for name, other in said.items()])
-    keyed = totals(parts, stage, tables)
-    on = (F.col("key") == F.col("said_key")) & (F.col("window") == F.col("said_window"))
-    on &= F.col("correction").eqNullSafe(F.col("said_correction"))
-    # A window without a row is a result without a value; where values have names of their own, nobody knows which.
-    both = keyed.join(made, on, "inner" if "output" in result.columns else "left")
-    unit = stage.unit_of(ONLY)
-    named = filled_column(
-        f"{stage.device}/{stage.metric}", key_columns(stage) | {OUTPUT: F.coalesce("said_output", F.lit(ONLY))}, tables
-    )
-    follows = only_unit(F.col("unit_low"), F.col("unit_high")) if is_unit_of_inputs(unit) else F.lit(unit)
-    return numbered_later(
-        both.withColumns(
-            {
-                "output": named,
-                "value": finite(F.col("said_value")),
-                "unit": F.coalesce("said_unit", follows),
-                "quality": F.coalesce("said_quality", "quality"),
-            }
-        ),
-        stage,
-    )
+    said = [F.col(name).cast("string").alias(name) for name in _SAID if name in result.columns]
+    return result.select(*_WINDOW, F.col("value").cast("double").alias("value"), *said).toArrow()
 
 
 def completed_rows(result: DataFrame, rows: DataFrame, stage: Stage, tables: Tables) -> DataFrame:

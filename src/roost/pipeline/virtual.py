@@ -110,7 +110,7 @@ class VirtualPanel:
         return sifted
 
     def _reading(self, row: VirtualRow) -> Reading:
-        if not row.inputs:
+        if not row.inputs and row.expected != 0:  # of a window in which nobody spoke it says just that
             reason = (
                 "there are none, or none with a stream and numbers from 1: a virtual reading says what it is made of"
             )

@@ -69,13 +69,13 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class InputDigest:
-    """Stands for inputs that are too many to be named: the SHA-256 of their list, and how many readings they are."""
+    """Stands for inputs that are too many to be named, or for none: the SHA-256 of their list, and their count."""
 
     digest: bytes
     count: int
 
     def __post_init__(self) -> None:
-        if len(self.digest) != DIGEST_BYTES or not 1 <= self.count <= _MAX_NUMBER:
+        if len(self.digest) != DIGEST_BYTES or not 0 <= self.count <= _MAX_NUMBER:
             raise BadPacket(f"{len(self.digest)} bytes for {self.count} inputs are no digest of {DIGEST_BYTES} bytes")
 
     @staticmethod
@@ -129,7 +129,7 @@ def lineage_of(
 ) -> Lineage:
     """The lineage of a value: ranges in order, those that touch made one; a digest if they are too many to be named."""
     names, stretches = tuple(inputs), tuple(joined_ranges(ranges))
-    if len(names) + len(stretches) <= MAX_INPUTS:
+    if 1 <= len(names) + len(stretches) <= MAX_INPUTS:
         lineage = Lineage(names, program, stretches, job)
         most = _AROUND_BYTES + sum([len(name.value) + _AROUND_NAME_BYTES for name in names])
         most += sum([len(each.stream.value) + _AROUND_RANGE_BYTES for each in stretches])

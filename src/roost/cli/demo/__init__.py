@@ -1,15 +1,15 @@
-"""`roost demo`: the building of the paper, live: three repos, six panels, a consumer, and one repo killed on the way.
+"""`roost demo`: the building of the paper, live: three repos, six panels, a consumer, a pipeline, and one repo killed.
 
 Everything is real but the sensors: processes, sockets, keys up to an anchor, RocksDB on the disk. Nothing is kept: keys
 and stores are in a temporary folder, so it runs anywhere and any number of times. The story is in `story`, the
-processes in `repos`.
+processes in `repos`, the pipeline and what it makes in `levels`.
 """
 
 from __future__ import annotations
 
 import argparse
 
-SUMMARY = "Run three repos, six panels and a consumer, kill the repo in use, and show that nothing is lost."
+SUMMARY = "Run three repos, six panels, a consumer and a pipeline on Spark; kill the repo in use, and lose nothing."
 
 _ROUNDS = 12
 
@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Take how many rounds to publish."""
     said = f"readings of each of the 90 streams (default {_ROUNDS})"
     parser.add_argument("--rounds", type=int, default=_ROUNDS, metavar="N", help=said)
+    parser.add_argument("--no-pipeline", action="store_true", help="without Spark: no results, only readings")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,4 +32,4 @@ def run(options: argparse.Namespace) -> int:
     if options.rounds < 3:
         raise BadConfig("--rounds is at least 3: one before the kill, one while a repo is down, one after")
     logging.basicConfig(level=logging.ERROR)
-    return asyncio.run(tell(options.rounds))
+    return asyncio.run(tell(options.rounds, with_pipeline=not options.no_pipeline))

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,17 +17,17 @@ from roost.errors import RoostError
 from roost.host.making import new_store
 from roost.naming import Name
 from roost.sim import deployment
-from roost.trust import Identity, KeyChain, Verifier, building_rules
+from roost.trust import Identity, KeyChain, Verifier
 
 START_S: Final = 30.0
-_VERB: Final = "import sys; from roost.cli import main; sys.exit(main())"
+VERB: Final = "import sys; from roost.cli import main; sys.exit(main())"
 
 
 class Keys:
     """Every key there is; each process gets its own one only."""
 
     def __init__(self) -> None:
-        self.identities: Final = deployment.identities(secrets.token_bytes, time.time_ns())
+        self.identities: Final = deployment.identities(secrets.token_bytes, time.time_ns(), results=True)
         self.schema: Final = deployment.schema()
 
     @property
@@ -43,14 +43,16 @@ class Keys:
         """The key chain of one panel."""
         return KeyChain(self.schema, [self.identities[name]])
 
-    def save(self, name: Name, home: Path) -> None:
-        """Make a key store with one identity in it, and the certificates above it."""
+    def save(self, names: Iterable[Name], home: Path) -> None:
+        """Make a key store with some identities in it, and the certificates above them."""
+        groups = [group.name for group in (deployment.GROUP, *deployment.RESULTS)]
         with new_store(home) as store:
             store.save_anchor(self.anchor.certificate)
-            store.save_identity(self.identities[name])
-            for above in (deployment.COMPANY.building("Hall").name, deployment.GROUP.name):
+            for name in names:
+                store.save_identity(self.identities[name])
+            for above in (deployment.COMPANY.building("Hall").name, *groups):
                 store.save_certificate(self.identities[above].certificate)
-            store.save_schema(building_rules(deployment.COMPANY))
+            store.save_schema(deployment.rules())
 
 
 class RepoProcess:
@@ -74,7 +76,7 @@ class RepoProcess:
         uplinks = [word for other in others for word in ("--uplink", other.uri)]
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _VERB, "repo", str(deployment.repo(self.name).name)),
+                *(sys.executable, "-c", VERB, "repo", self.name),
                 *("--store", str(self.home / "store"), "--tcp", f"127.0.0.1:{self._port}"),
                 *("--no-unix", "--no-udp", "--no-ws", *uplinks),
                 env={**os.environ, "ROOST_HOME": str(self.home)},

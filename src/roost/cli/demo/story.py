@@ -1,4 +1,7 @@
-"""The story: readings flow, the repo in use is killed, readings flow on, it comes back and catches up."""
+"""The story: readings flow, the repo in use is killed, readings flow on, it comes back and catches up.
+
+Meanwhile Spark starts, and turns them into results for rooms, floors, the building and the campus (`levels`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli.demo.levels import PipelineProcess, is_possible, show
 from roost.cli.demo.repos import Keys, RepoProcess, free_ports
 from roost.errors import RoostError
 from roost.host.client import connect
@@ -49,24 +53,29 @@ class Seen:
         return sum(self.last.values())
 
 
-async def tell(rounds: int) -> int:
+async def tell(rounds: int, *, with_pipeline: bool) -> int:
     """Tell it; returns the status to exit with."""
     with tempfile.TemporaryDirectory(prefix="roost-demo-") as folder:
         async with AsyncExitStack() as stack:
-            return await _tell(rounds, Path(folder), stack)
+            return await _tell(rounds, Path(folder), stack, with_pipeline=with_pipeline)
 
 
-async def _tell(rounds: int, folder: Path, stack: AsyncExitStack) -> int:
+async def _tell(rounds: int, folder: Path, stack: AsyncExitStack, *, with_pipeline: bool) -> int:
     keys = Keys()
     _say("trust", f"anchor {keys.anchor.name}; a key for each repo and each panel, certified by hall and group")
     repos = [RepoProcess(name, folder, port) for name, port in zip(deployment.REPOS, free_ports(3), strict=True)]
     for repo in repos:
-        keys.save(deployment.repo(repo.name).name, repo.home)
+        keys.save([group.repo(repo.name).name for group in (deployment.GROUP, *deployment.RESULTS)], repo.home)
         stack.push_async_callback(repo.stop)
     await asyncio.gather(*[repo.start([other for other in repos if other is not repo]) for repo in repos])
     for repo in repos:
         _say("repo", f"{repo.name} runs as process {repo.pid} on {repo.uri}, its store in {repo.home.name}/store")
     panels = await _open_panels(keys, repos, folder, stack)
+    pipeline = PipelineProcess(keys, folder, repos, _say) if with_pipeline and is_possible(_say) else None
+    if pipeline is not None:
+        stack.push_async_callback(pipeline.stop)
+        _say("spark", "starts in the background: raw readings → rooms → floors → building → campus")
+        await pipeline.start()
     seen = Seen()
     consumer = await stack.enter_async_context(connect([repo.uri for repo in repos], verifier=keys.verifier()))
     group = consumer.group(deployment.GROUP.name)
@@ -93,7 +102,18 @@ async def _tell(rounds: int, folder: Path, stack: AsyncExitStack) -> int:
         late = f"the last ones up to {max(seen.lateness_ms[-30:], default=0.0):.0f} ms late"
         under_way = 30 * number - seen.count
         _say(f"round {number}", f"{90 * number} published, {seen.count} consumed, {under_way} on their way, {late}")
-    return await _ending(rounds, keys, repos, panels, seen, stack)
+    shown = True
+    if pipeline is not None:
+
+        async def go_on() -> None:
+            nonlocal rounds
+            rounds += 1
+            await _publish(panels, rounds)
+            await asyncio.sleep(ROUND_S)
+
+        shown = await show(keys, repos, pipeline, go_on, stack, _say)
+    status = await _ending(rounds, keys, repos, panels, seen, stack)
+    return status if shown else 1
 
 
 async def _open_panels(
