@@ -1,6 +1,7 @@
 """Documentation runs: the Python of a page as one program, its commands one after another in one home.
 
-A command that is meant to fail says so in a comment: `# status 1`.
+A command that is meant to fail says so in a comment: `# status 1`. A page that says `<!-- in order -->` is one story:
+commands, one program of Python, more commands, in one folder; YAML whose first line is a comment is the file it names.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,43 +48,85 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
-PROGRAMS = [page for page in PAGES if blocks(page, "python")]
-COMMANDS = [page for page in PAGES if blocks(page, "sh")]
+STORIES = [page for page in PAGES if "<!-- in order -->" in page.read_text(encoding="utf-8")]
+PROGRAMS = [page for page in PAGES if blocks(page, "python") and page not in STORIES]
+COMMANDS = [page for page in PAGES if blocks(page, "sh") and page not in STORIES]
+LONG_S = 300  # where Spark starts
 
 
-@pytest.mark.parametrize("page", PROGRAMS, ids=[page.stem for page in PROGRAMS])
-def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    script = tmp_path / "example.py"
-    script.write_text("\n".join(blocks(page, "python")))
+def run_program(program: str, folder: Path, environment: dict[str, str], timeout_s: float = 60) -> None:
+    script = folder / "example.py"
+    script.write_text(program)
     done = subprocess.run(
-        [sys.executable, script], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, script],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip(), "an example shows something"
 
 
-@pytest.mark.parametrize("page", COMMANDS, ids=[page.stem for page in COMMANDS])
-def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+@contextlib.contextmanager
+def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -> Iterator[Callable[[str], None]]:
+    """Run commands one by one, and end in the end what they left running."""
     started: list[int] = []
+
+    def run(command: str) -> None:
+        with subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            started.append(process.pid)
+            said, _ = process.communicate(timeout=timeout_s)
+        expected = int(command.partition("# status ")[2] or 0)
+        assert process.returncode == expected, f"{command}\n{said}"
+
     try:
-        for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
-            with subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                env=environment,
-                cwd=tmp_path,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            ) as process:
-                started.append(process.pid)
-                said, _ = process.communicate(timeout=60)
-            expected = int(command.partition("# status ")[2] or 0)
-            assert process.returncode == expected, f"{command}\n{said}"
+        yield run
     finally:
         for group in started:  # of a command, and of what it left running
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=[page.stem for page in PROGRAMS])
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    run_program("\n".join(blocks(page, "python")), tmp_path, environment)
+
+
+@pytest.mark.parametrize("page", COMMANDS, ids=[page.stem for page in COMMANDS])
+def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    with commands(tmp_path, environment) as run:
+        for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
+            run(command)
+
+
+@pytest.mark.parametrize("page", STORIES, ids=[page.stem for page in STORIES])
+def test_a_page_runs_in_order(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    program: list[str] = []
+    with commands(tmp_path, environment, LONG_S) as run:
+        for language, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+            if language == "python":
+                program.append(body)
+                continue
+            if program:
+                run_program("\n".join(program), tmp_path, environment, LONG_S)
+                program = []
+            if language == "yaml":
+                (tmp_path / body.splitlines()[0].removeprefix("# ")).write_text(body)
+            else:
+                for command in body.splitlines():
+                    run(command)
+    assert not program, "commands come last"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])

@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("backfill", "compute the past: what is published already stays as it is"),
     ):
         verb = verbs.add_parser(action, help=summary)
-        verb.add_argument("file", metavar="FILE", type=Path, help="the pipeline as YAML; see docs/pipelines.md")
+        verb.add_argument("file", metavar="FILE", type=Path, help="the pipeline as YAML")
         if action in ("run", "status", "stop"):
             verb.add_argument("--checkpoint", metavar="DIR", help="default: pipelines/<name> in ROOST_HOME")
         if action in ("explain", "status"):
@@ -61,15 +61,8 @@ def run(options: argparse.Namespace) -> int:
     """Do it; the exit status of `check` is 1 if the pipeline cannot run."""
     from roost.pipeline.yaml_form import load
 
-    actions = {
-        "check": _check,
-        "explain": _explain,
-        "run": _run,
-        "status": _status,
-        "stop": _stop,
-        "backfill": _backfill,
-    }
-    return actions[options.action](options, load(options.file))
+    actions = {"check": _check, "explain": _explain, "run": _run, "status": _status, "stop": _stop}
+    return actions.get(options.action, _backfill)(options, load(options.file))
 
 
 def _check(options: argparse.Namespace, pipeline: Pipeline) -> int:
@@ -134,10 +127,7 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
             said = time.monotonic()
             print(summary(running.status()), flush=True)
 
-    try:
-        supervisor.run(wait)
-    finally:
-        session().stop()
+    supervisor.run(wait)
     note("stopped; what was begun is done again by the next run, under the same names")
     return 0
 
@@ -227,8 +217,8 @@ def _percent(part: float | None) -> str:
 def _running(options: argparse.Namespace, pipeline: Pipeline, checkpoint: str) -> Running:
     from roost.pipeline.running import Running
 
-    said = {"repos": ",".join(options.repos), "bulk": ",".join(options.bulk), "home": options.home}
-    said |= {"verify": options.verify}
+    said = {"repos": ",".join(options.repos), "bulk": ",".join(options.bulk)}
+    said |= {"home": options.home, "verify": options.verify}
     return Running(pipeline, checkpoint=checkpoint, options={name: value for name, value in said.items() if value})
 
 

@@ -99,7 +99,8 @@ async def show(
             counts = {value.name: value.value for value in reading.values if isinstance(value.value, int)}
             start = datetime.fromtimestamp(reading.event_time / SECOND, UTC)
             received, expected = counts.get("received", 0), counts.get("expected", 0)
-            value = f"{reading.value:.2f} °C" if isinstance(reading.value, int | float) else "no value"
+            mean = next((value.value for value in reading.values if not value.name), None)
+            value = f"{mean:.2f} °C" if isinstance(mean, int | float) else "no value"
             say(device, f"{METRIC} from {start:%H:%M:%S} on: {value}, {received} of {expected} readings")
             if level == "Report" and expected and received == expected:
                 whole.append(reading)
