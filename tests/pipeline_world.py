@@ -24,7 +24,7 @@ from roost.naming import Name
 from roost.naming.building import Company, Group
 from roost.naming.building import numbered as reading_name
 from roost.pubsub.consumers.arrival import Arrival
-from roost.trust import Identity, KeyChain, building_rules, certify, generate, self_sign
+from roost.trust import Identity, KeyChain, Verifier, building_rules, certify, generate, self_sign
 from roost.wire import Data, make_data
 from roost.wire.reading import SENML_CBOR, Reading
 from roost.wire.senml import Value, encode_values
@@ -79,14 +79,14 @@ class World:
         content = Reading(time_ns, SENML_CBOR, encode_values([Value(value, unit)])).encode()
         return make_data(reading_name(name, number), content, signer, freshness_ms=1000)
 
-    def insert(self, repo: RepoProcess, packets: Iterable[Data]) -> None:
+    def insert(self, repo: RepoProcess, packets: Iterable[Data], copies: int = 1) -> None:
         """Have a repo keep readings, each under the name it has: numbers may be left out, and come later."""
         by_panel: dict[str, list[Data]] = {}
         for data in packets:
             by_panel.setdefault(str(data.name.at(len(RAW.name))), []).append(data)
         with connect_sync(repo.uri, verifier=self.verifier(), signer=self.keychain("panels")) as face:
             for panel, some in by_panel.items():
-                with face.group(RAW.name).inserter(panel) as inserter:
+                with face.group(RAW.name).inserter(panel, copies=copies) as inserter:
                     outcome = inserter.insert(some)
                     assert not outcome.refused, outcome.refused
                     assert not outcome.conflicts, outcome.conflicts
@@ -112,7 +112,7 @@ class World:
                 for reading in face.group(group.name).read(stream)
             }
 
-    def verifier(self):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    def verifier(self) -> Verifier:
         return KeyStore(self.home(JOB)).verifier(time.time_ns())
 
     def _under(self, issuer: Identity, name: Name) -> Identity:

@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from roost.machine import SECOND
 from roost.pipeline.graph import Pipeline
@@ -41,7 +42,7 @@ def pipeline(raw: str, rooms: str, floors: str, panel: str) -> Pipeline:
     """Readings one by one through the gate, windows of them, and windows of those."""
     return (
         Pipeline("gated")
-        .table("floor", {"d1": "f1", "d2": "f1", "d3": "f2"})
+        .table("floor", {"d1": "f1", "d2": "f1"})
         .table("part", {"power_sum": "total", "power_count": "readings"})
         .stage("doubled")
         .read(raw, "+/+/power")
@@ -77,12 +78,12 @@ class Gate:
         self._path = folder / str(number)
         os.mkfifo(f"{self._path}.go")
         os.mkfifo(self._path)
-        self._told, self._go = (os.open(path, os.O_RDWR) for path in (self._path, f"{self._path}.go"))
+        self._ends = [os.open(path, os.O_RDWR) for path in (self._path, f"{self._path}.go")]
 
     def wait(self) -> int:
         """Wait until somebody stands at it; its process id."""
-        assert select.select([self._told], [], [], LIMIT_S)[0], f"nobody came to the gate {self._path.name}"
-        return int(os.read(self._told, 100).split()[0])
+        assert select.select(self._ends[:1], [], [], LIMIT_S)[0], f"nobody came to the gate {self._path.name}"
+        return int(os.read(self._ends[0], 100).split()[0])
 
     def vanish(self) -> None:
         """Let everybody pass who comes from now on."""
@@ -91,17 +92,16 @@ class Gate:
     def open(self) -> None:
         """Let also him go who stands here, if he still does."""
         self.vanish()
-        os.close(self._go)
-        os.close(self._told)
+        while self._ends:
+            os.close(self._ends.pop())
 
 
-def start(spark: SparkSession, said: dict[str, Any]) -> Query:
+def start(spark: SparkSession, said: dict[str, Any]) -> StreamingQuery:
     """Start the job, as far as there is something to do."""
     spark.sparkContext.addPyFile(__file__)
-    options = {"repos": said["repos"], "home": said["home"], "maxRowsPerTrigger": "30", "onConflict": "fail"}
+    options = {"repos": said["repos"], "home": said["home"], "maxRowsPerTrigger": "20", "onConflict": "fail"}
     running = Running(pipeline(*said["groups"]), checkpoint=said["checkpoint"], options=options)
-    query: Query = running.start(spark, since="earliest", available_now=True)
-    return query
+    return running.start(spark, since="earliest", available_now=True)
 
 
 def supervised(said: dict[str, Any]) -> Supervisor:

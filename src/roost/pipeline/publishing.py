@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,6 +37,7 @@ from roost.pipeline.changes import Changes
 from roost.pipeline.faces import face_of
 from roost.pipeline.virtual import VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow, read_rows
+from roost.trust import KeyChain
 from roost.wire import Data, Signer
 
 ALARM: Final = "alarm"
@@ -129,7 +131,7 @@ class Publisher:
     def __init__(self, options: SinkOptions, *, changes: bool = False) -> None:
         self._options: Final = options
         self._face: Final = face_of(options.access)
-        self._keys: Final = options.access.keys.keychain()
+        self._keys: Final = _keychain(options.access)
         self._panels: Final[dict[str, VirtualPanel]] = {}  # by stage
         self._changes: Final = changes
 
@@ -197,8 +199,6 @@ class Publisher:
         return self._panels[stage]
 
     def _signer_for(self, name: Name) -> Signer:
-        import time
-
         return self._keys.signer_for(name, time.time_ns())
 
 
@@ -230,6 +230,22 @@ def shaped(batch: pa.RecordBatch, output: str) -> pa.RecordBatch:
     for name, column in added:
         batch = batch.append_column(name, column)
     return batch
+
+
+_keychains: Final[dict[str, tuple[float, KeyChain]]] = {}  # by home, with when it was read; bound: the job's homes
+_KEYS_LAST_S: Final = (
+    60.0  # reading them takes longer than a batch; keys that are renewed are seen in time all the same
+)
+
+
+def _keychain(access: Access) -> KeyChain:
+    """The keys of this job, which this process reads every so often."""
+    now = time.monotonic()
+    read_at, keys = _keychains.get(access.home, (0.0, None))
+    if keys is None or now > read_at + _KEYS_LAST_S:
+        keys = access.keys.keychain()
+        _keychains[access.home] = (now, keys)
+    return keys
 
 
 _inserters: Final[OrderedDict[tuple[Access, str, str, int], SyncInserter]] = OrderedDict()  # bound: _MAX_INSERTERS

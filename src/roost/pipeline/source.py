@@ -107,9 +107,10 @@ class _Reading:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_driving": None}
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition."""
-        assert isinstance(partition, UnitPartition)  # noqa: S101  it is one of ours
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition; where there is none to read, Spark asks for that."""
+        if not isinstance(partition, UnitPartition):
+            return
         options = self.options
         rows = Rows({wanted.name: wanted for wanted in options.inputs}, options.windowed, options.lost)
         with StretchReader(options.access) as reader:
