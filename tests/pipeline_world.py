@@ -19,11 +19,16 @@ from pathlib import Path
 from tests.verbs import RUN, environment_of
 
 from roost.host.blocking import connect_sync
+from roost.host.joining import group_file
 from roost.host.keystore import KeyStore
+from roost.host.rocks import RocksStore
 from roost.naming import Name
 from roost.naming.building import Company, Group
 from roost.naming.building import numbered as reading_name
 from roost.pubsub.consumers.arrival import Arrival
+from roost.repo.cause import REPLICATION
+from roost.repo.shelf import Shelf
+from roost.repo.store import Write, Written
 from roost.trust import Identity, KeyChain, Verifier, building_rules, certify, generate, self_sign
 from roost.wire import Data, make_data
 from roost.wire.reading import SENML_CBOR, Reading
@@ -72,11 +77,15 @@ class World:
         finally:
             process.stop()
 
-    def reading(self, stream: str, number: int, value: float, time_ns: int, unit: str = "W") -> Data:
+    def reading(self, stream: str, number: int, value: float | str, time_ns: int, unit: str = "W") -> Data:
         """A raw reading, signed by its panel."""
-        name = RAW.name + Name.parse(f"/{stream}")
-        signer = self.identities[RAW.panel(stream.split("/", 1)[0]).name].signer
         content = Reading(time_ns, SENML_CBOR, encode_values([Value(value, unit)])).encode()
+        return self.packet(stream, number, content)
+
+    def packet(self, stream: str, number: int, content: bytes, panel: str = "") -> Data:
+        """What stands under a reading's name, whatever it is, signed by its panel or by another one."""
+        name = RAW.name + Name.parse(f"/{stream}")
+        signer = self.identities[RAW.panel(panel or stream.split("/", 1)[0]).name].signer
         return make_data(reading_name(name, number), content, signer, freshness_ms=1000)
 
     def insert(self, repo: RepoProcess, packets: Iterable[Data], copies: int = 1) -> None:
@@ -90,6 +99,18 @@ class World:
                     outcome = inserter.insert(some)
                     assert not outcome.refused, outcome.refused
                     assert not outcome.conflicts, outcome.conflicts
+
+    def fill(self, repo: str, packets: Iterable[Data]) -> None:
+        """Put raw packets into the store of a repo that does not run, whoever signed them."""
+        place = RAW.repo(repo).name
+        store = RocksStore(group_file(self.folder / f"{repo}.store", place, "rocks"))
+        shelf = Shelf(repo, store)
+        certificates = [self.identities[RAW.panel(name).name].certificate.data for name in ("P1", "P2")]
+        effects = shelf.put([*certificates, *packets], REPLICATION, lambda _, __: [], 0)
+        while writes := [effect for effect in effects if isinstance(effect, Write)]:
+            store.write([effect.batch for effect in writes])
+            effects = [told for effect in writes for told in shelf.receive(Written(repo, effect.ticket), 0)]
+        store.close()
 
     def read(self, repo: RepoProcess, group: Group, stream: str) -> list[Arrival]:
         """All readings of a stream."""

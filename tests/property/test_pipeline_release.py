@@ -120,18 +120,19 @@ def test_however_readings_arrive_every_window_is_published_once_and_ends_up_exac
         results.take(repo, place, following)
         place = following
     end = max(time for _, _, time in published) + 10 * LENGTH + wanted.deadline_ns
-    for _ in range(200):
+    for turn in range(200):
         following = planner.advance(place, repo, end, limit)
-        if following == place:
+        end += wanted.deadline_ns
+        if following == place and turn > 1:
             break
         results.take(repo, place, following)
         place = following
     else:
         raise AssertionError("it never comes to rest")
-    _check(results, wanted, published, end)
+    _check(results, wanted, published)
 
 
-def _check(results: Results, wanted: Input, published: list[tuple[str, int, int]], end: int) -> None:
+def _check(results: Results, wanted: Input, published: list[tuple[str, int, int]]) -> None:
     truth: dict[tuple[str, int], set[tuple[str, int]]] = defaultdict(set)
     lasts: dict[str, int] = {}
     for stream, number, time in published:

@@ -50,9 +50,11 @@ class Step:
             assert key is not None  # noqa: S101  streams without one were left out
             self._streams[key].append(stream)
         self._closed: Final = self._all_closed()
-        due = self._top if flush else (now - self._input.deadline_ns) // self._length - 1
+        newest = max(self._closed.values(), default=_NEVER)
+        if not self._input.step_ns:
+            newest += 1  # its last reading is in the window after the last it has closed
         # Time goes on as long as anybody in the group speaks: who is silent then is late, and all of them are asleep.
-        self._due: Final = min(due, max(self._closed.values(), default=_NEVER) + 1)
+        self._due: Final = min(newest, self._top if flush else self._overdue(newest, now))
 
     def taken(self, limit: int | None) -> Place:
         """The place behind this step."""
@@ -83,6 +85,20 @@ class Step:
         )
 
     # -- which windows are whole
+
+    def _overdue(self, newest: int, now: int) -> int:
+        """The last window whose deadline has passed: that long after its end, and after we first heard of it.
+
+        The second is for whoever lags behind: what is published late by all is not late by one.
+        """
+        heard = self._planner.heard
+        if not heard or newest > heard[-1][0]:
+            heard.append((newest, now))
+        while len(heard) > 1 and heard[1][1] + self._input.deadline_ns <= now:
+            heard.pop(0)
+        window, since = heard[0]
+        ended = (now - self._input.deadline_ns) // self._length - 1
+        return min(window, ended) if since + self._input.deadline_ns <= now else _NEVER
 
     def _all_closed(self) -> dict[str, int]:
         """By stream, the last window it has closed; asks only about streams that have moved."""
