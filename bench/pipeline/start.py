@@ -22,7 +22,7 @@ from roost.pipeline import class_archive
 from roost.pipeline.java import find_java
 from roost.sim.deployment import GROUP
 
-ROUNDS: Final = 3
+ROUNDS: Final = 2
 _PROGRAM: Final = """
 import json, sys
 from roost.pipeline import class_archive

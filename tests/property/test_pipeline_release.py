@@ -139,9 +139,9 @@ def _check(results: Results, wanted: Input, published: list[tuple[str, int, int]
         truth[str(wanted.key_of(stream)), time // LENGTH].add((stream, number))
         lasts[stream] = time
     due = max(lasts.values()) // LENGTH  # after that nobody speaks
-    for key, window in truth:
-        rows = results.windows[key, window]
-        assert rows["present"] == truth[key, window], (key, window)
+    for place, readings in list(truth.items()):
+        rows = results.windows[place]
+        assert rows["present"] == readings, place
         assert not rows["missing"]
     for key in {str(wanted.key_of(stream)) for stream in STREAMS}:
         # Windows before the first that was released have no number of their own: they come as corrections only.
