@@ -4,7 +4,7 @@ One repo on this machine holds `ROOST_BENCH_ROWS` readings (a million, unless it
 seconds apart. `unverified` reads them through the bulk door, makes hourly means of every stream and publishes them;
 its peer reads a Parquet file of the same rows and columns, and does the same. `source` is the reading alone, summed up
 and thrown away, beside the same of Parquet. `verified` checks every signature; its peer verifies the same packets with
-as many threads as there are cores, and nothing else.
+one process per core, and nothing else.
 
 `backfill` is one run of the job as `roost pipeline backfill` does it, after the others have warmed everything up;
 memory is measured during it, and at rest before.
@@ -16,16 +16,14 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.hashes import SHA256
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from bench.figure import Figure, alternate, progress
+from bench.pipeline._bare import limit
 from bench.pipeline._filled import reading
 from bench.pipeline._hourly import filled, hourly, rows_of
 from bench.pipeline._memory import Peak, megabytes
@@ -35,7 +33,7 @@ from roost.sim.deployment import all_streams
 
 ROWS: Final = int(os.environ.get("ROOST_BENCH_ROWS", "1_000_000"))
 SIGNED: Final = 200_000
-BARE: Final = 20_000
+BARE: Final = 15_000  # of each process, in a round
 ROUNDS: Final = 3
 
 
@@ -87,33 +85,19 @@ def backfill(spark: SparkSession, options: dict[str, str], count: int) -> Iterat
 def verified(spark: SparkSession, site: Site) -> Iterator[Figure]:
     progress(f"pipeline.throughput: a store with {SIGNED} readings that are signed")
     count = filled(site, SIGNED, signed=True)
-    options, bare = site.bulk("always"), bare_limit(site)
-    with site.repo():
+    options = site.bulk("always")
+    stream = all_streams()[0]
+    identity = site.identities[stream.prefix(-2)]
+    packets = [reading(stream, number, time.time_ns(), identity.signer) for number in range(1, 1001)]
+    signed = [(packet.signature_value, packet.signed_portion) for packet in packets]
+    with site.repo(), limit(identity.key.public.spki, signed, cores(), BARE) as bare:
 
         def ours() -> float:
             return count / seconds(lambda: hourly(options).backfill(spark, since="earliest"))
 
         ours()
-        both = alternate(ours, bare, rounds=ROUNDS, label="pipeline.throughput verified")
+        both = alternate(ours, bare.rate, rounds=ROUNDS, label="pipeline.throughput verified")
         yield Figure("throughput.verified", both.ours, "rows/s", "p256", both.peer)
-
-
-def bare_limit(site: Site) -> Callable[[], float]:
-    """Signatures a second that this machine verifies, on all cores, of packets such as these."""
-    stream = all_streams()[0]
-    identity = site.identities[stream.prefix(-2)]
-    public, algorithm = identity.key.public.raw, ECDSA(SHA256())
-    assert isinstance(public, EllipticCurvePublicKey)
-    packets = [reading(stream, number, time.time_ns(), identity.signer) for number in range(1, 1001)]
-    signed = [(packet.signature_value, packet.signed_portion) for packet in packets] * (BARE // len(packets))
-    threads = ThreadPoolExecutor(cores())
-
-    def verify(part: list[tuple[bytes, bytes]]) -> None:
-        for value, portion in part:
-            public.verify(value, portion, algorithm)
-
-    parts = [signed[at :: cores()] for at in range(cores())]
-    return lambda: len(signed) / seconds(lambda: list(threads.map(verify, parts)))
 
 
 def summed(rows: DataFrame) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -185,7 +186,7 @@ def _summed(output: str, number: int, window: int, correction: int | None, rows:
     )
 
 
-def _ns(time: Any) -> int:  # noqa: ANN401  a datetime
+def _ns(time: datetime) -> int:
     return round(time.timestamp()) * SECOND
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from roost.wire import Data
 BEGIN = 1_700_000_040 * SECOND  # a whole minute
 COUNT = 26
 STREAMS = ("P1/d1/power", "P2/d2/power")
+Gates = Callable[[int], Gate]
 GROUPS = [str(RAW.name), str(ROOMS.name), str(FLOORS.name), JOB]
 
 
@@ -97,7 +98,7 @@ def _end(driver: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture
-def gate(gates: Path) -> Iterator[Any]:
+def gate(gates: Path) -> Iterator[Gates]:
     """Makes gates, and leaves none."""
     made: list[Gate] = []
 
@@ -113,7 +114,12 @@ def gate(gates: Path) -> Iterator[Any]:
 
 
 def test_workers_the_jvm_and_the_driver_are_killed_in_mid_batch(
-    world: World, packets: list[Data], expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str], gate: Any
+    world: World,
+    packets: list[Data],
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    environment: dict[str, str],
+    gate: Gates,
 ) -> None:
     said = _said(world, tmp_path, RepoProcess(world, "Repo1", (), ()))
     with world.repo("Repo1") as repo:
@@ -154,7 +160,12 @@ def test_workers_the_jvm_and_the_driver_are_killed_in_mid_batch(
 
 
 def test_an_executor_is_lost_in_mid_batch(
-    world: World, packets: list[Data], expected: dict[str, bytes], tmp_path: Path, environment: dict[str, str], gate: Any
+    world: World,
+    packets: list[Data],
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    environment: dict[str, str],
+    gate: Gates,
 ) -> None:
     with world.repo("Repo2") as repo, Cluster(workers=2) as cluster:
         world.insert(repo, packets)
@@ -174,7 +185,7 @@ def test_an_executor_is_lost_in_mid_batch(
 
 
 def test_the_repo_in_use_is_killed_in_mid_batch(
-    spark: SparkSession, world: World, packets: list[Data], expected: dict[str, bytes], tmp_path: Path, gate: Any
+    spark: SparkSession, world: World, packets: list[Data], expected: dict[str, bytes], tmp_path: Path, gate: Gates
 ) -> None:
     with world.repo("Repo3") as used, world.repo("Repo4", [used.uri]) as other:
         world.insert(used, packets, copies=2)

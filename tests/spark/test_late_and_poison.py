@@ -1,4 +1,4 @@
-"""Readings that come late, or are no numbers: counted at every level, corrected when they come, and nothing else suffers.
+"""Readings that come late, or are no numbers: counted at every level, corrected when they come, harmless to the rest.
 
 One job over one group: three streams that measure as they should but for holes and silence, and one that does not.
 """
@@ -126,8 +126,11 @@ def _counts(told: dict[str, Any]) -> tuple[int, int, int]:
 def _trace(world: World, repo: RepoProcess, name: str) -> Ancestry:
     async def ask() -> Ancestry:
         verifier = KeyStore(world.home(JOB)).verifier(time.time_ns())
-        async with await connect(repo.uri, verifier=verifier) as face:
+        face = await connect(repo.uri, verifier=verifier)
+        try:
             return await trace(face, name)
+        finally:
+            await face.close()
 
     return asyncio.run(ask())
 

@@ -17,9 +17,13 @@ from pyspark.sql import functions as f
 from tests.pipeline_world import COMPANY, JOB, RAW, ROOMS, SECOND, RepoProcess, World
 
 from roost.host.keystore import KeyStore
+from roost.host.stretches import StretchReader
 from roost.naming import Name
 from roost.naming.building import numbered
+from roost.pipeline.options import SourceOptions
 from roost.pipeline.publishing import Publisher, SinkOptions
+from roost.pipeline.rows import Rows
+from roost.pipeline.units import Unit
 from roost.trust import Recipient, Sealer, building_rules, generate, self_sign
 from roost.wire import Data, make_data
 from roost.wire.reading import SENML_CBOR, Reading
@@ -96,8 +100,16 @@ def test_a_job_that_trusts_another_company_gets_no_value(
     foreign.create()
     foreign.save_anchor(self_sign(generate(COMPANY.root.name, secrets.token_bytes), time.time_ns()).certificate)
     foreign.save_schema(building_rules(COMPANY))
-    rows = _read(spark, options, home=str(foreign.home), verify="always", subscribe="P1/d1/power")
-    assert [(row.quality, row.value, row.payload) for row in rows] == [("refused", None, None)] * COUNT
+    options |= {"home": str(foreign.home), "verify": "always", "timeout": "1"}
+    with pytest.raises(PySparkException, match=f"no repo of {RAW.name} answered .* or none that {foreign.home} trusts"):
+        _read(spark, options)
+    # Nor would it believe the readings, if it knew of them.
+    read = SourceOptions.read(options)
+    with StretchReader(read.access) as reader:
+        unit = Unit(read.inputs[0].name, "P1/d1/power", 1, COUNT)
+        (batch,) = Rows({wanted.name: wanted for wanted in read.inputs}, windowed=False).read([unit], reader)
+    assert batch.column("quality").to_pylist() == ["refused"] * COUNT
+    assert batch.column("value").null_count == batch.column("payload").null_count == COUNT
 
 
 def test_a_job_without_an_anchor_is_told_so(spark: SparkSession, options: dict[str, str], tmp_path: Path) -> None:

@@ -94,11 +94,11 @@ class Cluster:
 
     def _environment(self) -> dict[str, str]:
         java = find_java()
-        path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        path = [str(Path(each).absolute()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
         return os.environ | {
             "JAVA_HOME": str(launchers.java_home(java, self._folder)),
             "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": os.pathsep.join(str(Path(each).absolute()) for each in path if each),  # executors run elsewhere
+            "PYTHONPATH": os.pathsep.join(path),  # executors run in folders of their own
             "SPARK_HOME": str(Path(pyspark.__file__).parent),
             "SPARK_LOCAL_IP": _LOOPBACK,  # or the web pages of master and workers would be open to the network
             "SPARK_NO_DAEMONIZE": "1",

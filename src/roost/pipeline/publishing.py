@@ -21,7 +21,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ from roost.naming import Name
 from roost.naming.building import Group
 from roost.pipeline.changes import Changes
 from roost.pipeline.faces import face_of
+from roost.pipeline.report import Report
 from roost.pipeline.virtual import VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow, read_rows
 from roost.trust import KeyChain
@@ -43,7 +44,6 @@ from roost.wire import Data, Signer
 ALARM: Final = "alarm"
 FAIL: Final = "fail"
 OUTPUT: Final = "{panel}-{device}/{metric}"
-MAX_ALARMS: Final = 1000  # of one task
 _SLICE: Final = 2000
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _PERSISTENT: Final = 403
@@ -100,29 +100,6 @@ class SinkOptions:
             raise BadConfig(f"copies={copies!r} is no count of repos")
         access = Access.from_options({**said, "group": ""})
         return SinkOptions(targets, access, said.get("output", OUTPUT), conflict, int(copies))
-
-
-@dataclass(slots=True)
-class Report:
-    """What became of rows."""
-
-    rows: int = 0
-    kept: int = 0  # new, or there with the same bytes
-    present: int = 0  # there already, signed by another key
-    unchanged: int = 0  # the newest reading of the stream says the same
-    conflicts: int = 0
-    poison: int = 0
-    alarms: list[str] = field(default_factory=list)  # the first so many
-
-    def tell(self, alarms: Iterable[str]) -> None:
-        """Add alarms, as far as there is room."""
-        self.alarms += list(alarms)[: MAX_ALARMS - len(self.alarms)]
-
-    def add(self, other: Report) -> None:
-        """Add what became of others."""
-        for name in ("rows", "kept", "present", "unchanged", "conflicts", "poison"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.tell(other.alarms)
 
 
 class Publisher:

@@ -4,6 +4,8 @@ Tasks publish while they run; Spark's commit only adds up what they tell. A batc
 readings under the same names, and repos keep one of each: that is effectively once, without a transaction. In complete
 mode, and in update mode through `publish_changes` in `foreachBatch`, rows have no number of their own
 (`roost.pipeline.changes`).
+
+Spark unpickles a writer in a process of its own for every batch, to commit it: what only tasks need is imported there.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from roost.errors import BadConfig
-from roost.pipeline.publishing import Publisher, Report, SinkOptions
+from roost.pipeline.report import Report
 
 _log: Final = logging.getLogger("roost.pipeline")
 _SHOWN: Final = 20
@@ -36,9 +38,12 @@ class _Writing:
     """What writing in batches and in streams have in common."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
-        self.options: Final = SinkOptions.read(options)
+        from roost.pipeline.publishing import SinkOptions
+
+        self.options: Final = dict(options)
+        SinkOptions.read(self.options)
         names = set(schema.names)
-        self._changes: Final = overwrite or str(dict(options).get("changes", "")).lower() == "true"
+        self._changes: Final = overwrite or str(self.options.get("changes", "")).lower() == "true"
         if not self._changes and not names & {"number", "seq"}:
             raise BadConfig(
                 "the rows have no column number: in append mode a reading's number comes from its row; for results "
@@ -47,11 +52,13 @@ class _Writing:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publish the rows of a task."""
+        from roost.pipeline.publishing import Publisher, SinkOptions
+
         report = Report()
         publisher: Publisher | None = None
         for batch in iterator:
             if len(batch):
-                publisher = publisher or Publisher(self.options, changes=self._changes)
+                publisher = publisher or Publisher(SinkOptions.read(self.options), changes=self._changes)
                 report.add(publisher.publish(batch))
         return Told(report)
 

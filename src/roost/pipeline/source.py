@@ -5,14 +5,15 @@ side fetches what lies between two of them (`rows.py`). Both are small here, bec
 
 What Spark 4.3 does with Python sources, and we heed: an exception while offsets are asked for ends the query, so
 trouble with repos leaves the offset where it is; offsets are compared as text; `stop` is never called, and `commit`
-tells of one batch too late, so that neither means anything.
+tells of one batch too late, so that neither means anything. Spark also loads this module in processes that only want to
+know what formats there are: what reads is imported where something is read.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -35,13 +36,13 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from roost.errors import Unreachable
-from roost.host.stretches import StretchReader
 from roost.pipeline import offsets
 from roost.pipeline.columns import READINGS, WINDOWED
-from roost.pipeline.driving import Driving, Narrow
-from roost.pipeline.options import SourceOptions
-from roost.pipeline.rows import Rows
-from roost.pipeline.units import Unit
+
+if TYPE_CHECKING:
+    from roost.pipeline.driving import Driving, Narrow
+    from roost.pipeline.options import SourceOptions
+    from roost.pipeline.units import Unit
 
 _log: Final = logging.getLogger("roost.pipeline")
 FORMAT: Final = "roost"
@@ -57,6 +58,8 @@ class RoostSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of `roost.pipeline.columns`."""
+        from roost.pipeline.options import SourceOptions
+
         windowed = SourceOptions.read(self.options).windowed
         found: StructType = from_arrow_schema(WINDOWED if windowed else READINGS)
         return found
@@ -94,13 +97,17 @@ class _Reading:
     """What reading in batches and in streams have in common."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.options: Final = SourceOptions.read(options)
+        from roost.pipeline.options import SourceOptions
+
+        self.options: Final[SourceOptions] = SourceOptions.read(options)
         self._driving: Driving | None = None
 
     @property
     def driving(self) -> Driving:
         """The driver's side, when it is first needed: tasks have none."""
         if self._driving is None:
+            from roost.pipeline.driving import Driving
+
             self._driving = Driving(self.options)
         return self._driving
 
@@ -111,6 +118,9 @@ class _Reading:
         """The rows of a partition; where there is none to read, Spark asks for that."""
         if not isinstance(partition, UnitPartition):
             return
+        from roost.host.stretches import StretchReader
+        from roost.pipeline.rows import Rows
+
         options = self.options
         rows = Rows({wanted.name: wanted for wanted in options.inputs}, options.windowed, options.lost)
         with StretchReader(options.access) as reader:
@@ -176,6 +186,8 @@ _HEEDED: Final = (EqualTo, In, GreaterThan, GreaterThanOrEqual, LessThan, LessTh
 
 def narrowed(filters: Sequence[Filter]) -> Narrow:
     """Read Spark's filters, as far as they say which streams or which times."""
+    from roost.pipeline.driving import Narrow
+
     found = Narrow()
     for each in filters:
         column = ".".join(each.attribute)  # type: ignore[attr-defined]

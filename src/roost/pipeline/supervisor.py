@@ -183,7 +183,7 @@ class _Keeper:
         self.state = FINISHED
 
     def _fail(self, error: Exception, now: int) -> None:
-        self._error = f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS]
+        self._error = _message(error)
         self._start_at = self._restarts.failed(now)
         self.state = WAITING
         wait_s = (self._start_at - now) / SECOND
@@ -195,7 +195,7 @@ class _Keeper:
             try:
                 self._query.stop()
             except Exception as error:  # noqa: BLE001 - a JVM that is gone has no query left to stop
-                self._error = f"{type(error).__name__}: {error}"[:_ERROR_CHARACTERS]
+                self._error = _message(error)
         if self.state != FINISHED:
             self.state = STOPPED
 
@@ -204,6 +204,12 @@ class _Keeper:
         waiting = {"starts_at_ns": self._start_at} if self.state == WAITING else {}
         facts = {"state": self.state, "restarts": self._restarts.count, "last_error": self._error}
         return facts | waiting | self._progress
+
+
+def _message(error: Exception) -> str:
+    """What an error says, without the calls of Python's and of Java's that Spark puts between it and its cause."""
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    return "\n".join([line for line in lines if line and not line[0].isspace()])[:_ERROR_CHARACTERS]
 
 
 def _number(rate: float) -> float | None:

@@ -18,7 +18,7 @@ from roost.pipeline.faces import face_of
 from roost.pipeline.input import Input
 from roost.pipeline.place import CORRECTIONS, Run, joined
 
-READY_S: Final = 30.0
+PATIENCE: Final = 3  # times the access's timeout, until a repo has to have said what there is
 HOLES_EVERY_S: Final = 1.0  # without other news: to see that holes are filled
 _WILDCARDS: Final = ("#", "+")
 
@@ -36,9 +36,11 @@ class GroupView:
         self._holes: dict[str, Sequence[Run]] = {}
         self._asked_at = 0.0
         self._asked_for: dict[str, int] = {}
-        if not self._watch.ready(READY_S):
+        within_s = PATIENCE * access.timeout_s
+        if not self._watch.ready(within_s):
             raise Unreachable(
-                f"no repo of {wanted.group} answered within {READY_S:g} s: is one running, and does `repos` name it?"
+                f"no repo of {wanted.group} answered within {within_s:g} s, or none that {access.keys.home} trusts: is "
+                "one running, does `repos` name it, and does `home` have the group's trust anchor?"
             )
 
     def numbers(self) -> Mapping[str, int]:

@@ -1,0 +1,32 @@
+"""What became of rows, added up from tasks to batches; by itself, because Spark's committer needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+MAX_ALARMS: Final = 1000  # of one task, and of one batch
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of rows."""
+
+    rows: int = 0
+    kept: int = 0  # new, or there with the same bytes
+    present: int = 0  # there already, signed by another key
+    unchanged: int = 0  # the newest reading of the stream says the same
+    conflicts: int = 0
+    poison: int = 0
+    alarms: list[str] = field(default_factory=list)  # the first so many
+
+    def tell(self, alarms: Iterable[str]) -> None:
+        """Add alarms, as far as there is room."""
+        self.alarms += list(alarms)[: MAX_ALARMS - len(self.alarms)]
+
+    def add(self, other: Report) -> None:
+        """Add what became of others."""
+        for name in ("rows", "kept", "present", "unchanged", "conflicts", "poison"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.tell(other.alarms)
