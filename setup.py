@@ -30,6 +30,8 @@ HOT = [
     "src/roost/forwarding/strategy_failover.py",
     "src/roost/forwarding/timers.py",
     "src/roost/host/framing.py",
+    "src/roost/host/rocks_layout.py",
+    "src/roost/host/stretch_packets.py",
     "src/roost/naming/component.py",
     "src/roost/naming/name.py",
     "src/roost/naming/number.py",

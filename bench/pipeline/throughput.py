@@ -34,7 +34,7 @@ from roost.sim.deployment import all_streams
 ROWS: Final = int(os.environ.get("ROOST_BENCH_ROWS", "1_000_000"))
 SIGNED: Final = 200_000
 BARE: Final = 15_000  # of each process, in a round
-ROUNDS: Final = 3
+ROUNDS: Final = 2
 
 
 def run() -> Iterator[Figure]:

@@ -1,8 +1,9 @@
 """Readings handed on one by one: filter and map. Results have the numbers of their inputs.
 
 A reading without a result is an empty marker, so that numbers stay dense; one that was expected and never received
-(sealed, refused) is a count of nothing received. What has no event time stays missing in the next group, too: there is
-nothing that could be said about it.
+(sealed, refused) is a count of nothing received. What has no event time stays missing in the next group, too: it may
+still come, and there is nothing that could be said about it. A reading that is there, and is none, will never be one:
+its marker has the time 0, which repos take for none.
 """
 
 from __future__ import annotations
@@ -54,5 +55,6 @@ def named_rows(rows: DataFrame, stage: Stage, tables: Tables, value: Column) -> 
         "inputs": F.expr("array(named_struct('stream', stream, 'low', seq, 'high', seq))"),
     }
     counts = {name: F.when(~is_plain, F.col(name)) for name in ("expected", "received")}
-    present = rows.filter("event_time is not null and seq > 0")
-    return in_order(present.withColumns(made).withColumns(counts))
+    present = rows.filter("(event_time is not null or quality = 'unreadable') and seq > 0")
+    timed = present.withColumn("event_time", F.coalesce("event_time", F.timestamp_seconds(F.lit(0))))
+    return in_order(timed.withColumns(made).withColumns(counts))

@@ -1,10 +1,11 @@
 """The streaming insert at a repo: many Data in one command, a receipt when they are on the disk (`roost.repo.batch`).
 
-    command checked (counts once) ──▶ each Data checked ──▶ one put on the shelf ──▶ [copies] ──▶ receipt
+    command checked ──▶ each Data checked ──▶ one put on the shelf ──▶ [copies] ──▶ receipt
 
 Nothing is put before all were judged, so that a batch is one write; what is refused is named in the receipt with the
-rule it broke, and does not keep the others out. Whoever sends the same Data in another command gets a receipt for them
-too: what is on the disk already counts as kept.
+rule it broke, and does not keep the others out. Whoever sends the same Data again gets a receipt for them too: what is
+on the disk already counts as kept. So a batch that is replayed changes nothing, and unlike other commands it may come
+twice, or in another order than it was signed in: several tasks of one job have one key.
 
 Where more than one copy is wanted, `Copier` says when so many repos have them; without one, such commands are turned
 away.
@@ -65,7 +66,7 @@ class Streaming:
             text = f"{self.limit} batches are being written, which is the limit"
             return self._answer(asked, Receipt(BUSY, text=text, retry_after_ms=RETRY_AFTER_MS), now)
         self.open += 1
-        return self.asking.check(asked.interest, partial(self._commanded, asked), now, repeatable=False)
+        return self.asking.check(asked.interest, partial(self._commanded, asked), now, repeatable=True)
 
     def _commanded(self, asked: Asked, refusal: str, now: int) -> list[Effect]:
         if not refusal:
