@@ -140,6 +140,12 @@ def test_since_gives_the_lowest_number_although_readings_are_late(store: Keeper)
     assert store.since(STREAM, 1001) == 0
 
 
+def test_since_the_beginning_is_the_lowest_number_even_if_it_has_no_event_time(store: Keeper) -> None:
+    put(store, entry(STREAM, 3), entry(STREAM, 4, 100))
+    assert store.since(STREAM, 0) == 3
+    assert store.since(STREAM, 1) == 4
+
+
 def test_since_passes_over_what_was_deleted(store: Keeper) -> None:
     put(store, *[entry(STREAM, number, number) for number in range(1, 3000, 7)])
     store.write([Batch(deletes=tuple(STREAM / sequence(number) for number in range(1, 2500, 7)))])

@@ -106,9 +106,11 @@ class RocksStore:
         return [Name(key[1:]) for key, _ in rows]
 
     def since(self, stream: Name, time: int) -> int:
-        """The lowest number of a stream with an event time at or after `time`, 0 without any."""
+        """The lowest number of a stream at or after `time`, 0 without any; since 0 is all that is here."""
         with self._lock:
             for first, _ in self._numbers(stream.value, 1, MAX_NUMBER):
+                if not time:
+                    return first
                 for block in self._blocks(stream.value, first // BLOCK, time):
                     for number, value in self._numbers(stream.value, block * BLOCK, block * BLOCK + BLOCK - 1):
                         if time_of(value) and time_of(value) >= time:

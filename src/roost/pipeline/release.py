@@ -39,9 +39,7 @@ class Planner:
         """The place to begin at: a time; windows begin whole, at the first one that starts then or later."""
         length = self.input.window_ns
         first = -(-since_ns // length) * length if length else since_ns
-        lows, holes, numbers = view.boundaries(first), view.holes(), view.numbers()
-        if not length and first <= 0:  # who has nothing since 1970 has no times that a repo could read: it is sealed
-            lows = {stream: low for stream, low in lows.items() if low <= numbers.get(stream, 0)}
+        lows, holes = view.boundaries(first), view.holes()
         begun = {stream: below(low - 1, holes.get(stream, ())) for stream, low in lows.items() if low > 1}
         return Place(numbers=begun, begun=first // length if length else 0)
 

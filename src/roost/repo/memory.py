@@ -60,10 +60,10 @@ class MemoryStore:
         return [Name(key) for key in _behind(self._names, prefix.value, after.value if after else None, limit)]
 
     def since(self, stream: Name, time: int) -> int:
-        """The lowest number of a stream with an event time at or after `time`, 0 without any."""
+        """The lowest number of a stream at or after `time`, 0 without any; since 0 is all that is here."""
         for number, key in self._numbers(stream.value, 1, MAX_NUMBER):
             when = self._packets[key][1]
-            if when and when >= time:
+            if when >= max(1, time) or not time:
                 return number
         return 0
 

@@ -100,7 +100,10 @@ class Store(Protocol):
         ...
 
     def since(self, stream: Name, time: int) -> int:
-        """The lowest number of a stream with an event time at or after `time`, 0 without any; readings may be late."""
+        """The lowest number of a stream with an event time at or after `time`, 0 without any; readings may be late.
+
+        With a time of 0 it is the lowest that is here, even if it has no event time: it may be sealed.
+        """
         ...
 
     def between(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, int]]:
