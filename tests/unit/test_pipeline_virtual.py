@@ -13,7 +13,8 @@ from roost.errors import InvalidInput, NoKey
 from roost.naming import Name
 from roost.naming.building import Group
 from roost.pipeline.decoding_exact import read_packet
-from roost.pipeline.virtual import CORRECTIONS, MAX_MISSING_NAMES, VirtualPanel
+from roost.pipeline.place import CORRECTIONS
+from roost.pipeline.virtual import MAX_MISSING_NAMES, VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow
 from roost.trust import Accepted, KeyChain
 from roost.wire import Data

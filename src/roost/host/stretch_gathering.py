@@ -93,7 +93,7 @@ class Gathering:
                 low = packets[-1][0] + 1
                 each = len(answer.content) // len(packets)
                 self._per_question = max(1, min(_MOST_BUNDLED, MAX_CONTENT_BYTES // each))
-            elif len(dropped) == MAX_DROPPED:
+            elif len(dropped) == MAX_DROPPED and dropped[-1][1] >= low:  # else it would be asked the same for ever
                 low = dropped[-1][1] + 1
             else:
                 return

@@ -48,7 +48,9 @@ class Piece:
 
     def take(self, packets: Iterable[tuple[int, bytes]], sealed: Iterable[int], *, doubtful: bool) -> None:
         """Add packets of numbers that are lacking."""
-        taken = [packet for packet in packets if packet[0] not in self.packets]
+        known = self.packets.keys()
+        sealed = [number for number in sealed if number not in known]
+        taken = [packet for packet in packets if packet[0] not in known]
         self.packets.update(taken)
         if doubtful:
             self.doubtful += [number for number, _ in taken]

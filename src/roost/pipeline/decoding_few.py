@@ -1,7 +1,7 @@
 """A few packets each of many streams as rows: what a batch of a large building is between two seconds.
 
-A template (`decoding.py`) pays from a handful of packets of one stream on, and a batch of its own for every stream costs
-more than its rows. Here all streams share one. The rows are the same.
+A template (`decoding.py`) pays from a handful of packets of one stream on, and a batch of its own for every stream
+costs more than its rows. Here all streams share one. The rows are the same.
 """
 
 from __future__ import annotations

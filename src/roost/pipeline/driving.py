@@ -135,7 +135,7 @@ class Driving:
             return list(units(planner, place, planner.advance(place, _Ended(view, highest), until)))
         found: list[Unit] = []
         for _ in range(MAX_STEPS):
-            following = planner.advance(place, view, until, flush=True)
+            following = planner.advance(place, view, until, self._options.max_rows, flush=True)
             if following == place:
                 break
             found += units(planner, place, following)

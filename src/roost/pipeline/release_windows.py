@@ -222,9 +222,10 @@ class Step:
         """
         found: set[int] = set()
         for low, high in self._place.holes.get(stream, ()):
-            if without([(low, high)], self._holes.get(stream, ())):
-                times = self._view.times(stream, low, high + 1)
-                windows = {time // self._length for time in times.values()}
+            holes = self._holes.get(stream, ())
+            if without([(low, high)], holes):
+                there = [self._view.times(stream, *run) for run in without([(low, high + 1)], holes)]
+                windows = {time // self._length for times in there for time in times.values()}
                 if windows:
                     found.update(range(max(min(windows), self._place.begun), max(windows) + 1))
         return {window for window in found if window <= released}

@@ -111,23 +111,25 @@ class Rows:
     def _correct(self, unit: Unit, name: Name, entries: dict[int, Entry], reader: Reader) -> None:
         """Put the last correction of a reading in its place: under the correction's own name, for lineage."""
         stream = name.prefix(-1) / (name.at(-1).value.decode() + CORRECTIONS)
-        found = [
-            (number, wire, piece.verified)
-            for piece in reader.read([Stretch(stream, 1, unit.corrections)])
-            for number, wire in _packets(piece)
-        ]
+        found: list[tuple[int, bytes, bool]] = []
+        for piece in reader.read([Stretch(stream, 1, unit.corrections)]):
+            self._require(piece)  # or a batch that is done again could give something else
+            found += [(number, wire, piece.verified) for number, wire in _packets(piece)]
         length = self.inputs[unit.input].window_ns
         for corrects, (number, wire, time_ns, verified) in corrected(found).items():
             is_alone = corrects < 1 and unit.first <= time_ns // length <= unit.last
             if corrects in entries or is_alone:
                 entries[corrects] = Entry(stream, number, wire, "", verified, name)
 
-    def _absent(self, piece: Fetched) -> Iterator[tuple[int, str]]:
+    def _require(self, piece: Fetched) -> None:
         if piece.missing and self.lost == FAIL:
             raise Unreachable(
                 f"{piece.stream}: no repo gives {len(piece.missing)} readings, the first one seq={piece.missing[0]}, "
                 "that were announced; the query goes on when one does. If they are lost for good, set lost=missing"
             )
+
+    def _absent(self, piece: Fetched) -> Iterator[tuple[int, str]]:
+        self._require(piece)
         yield from ((number, MISSING) for number in piece.missing)
         yield from ((number, REFUSED) for number, _ in piece.refused)
         if self.windowed:

@@ -86,7 +86,7 @@ def totals(parts: pa.Table, stage: Stage, tables: Tables, expressions: Expressio
         'sum("open")::bigint as "open"',
         "sum(doubtful)::bigint as doubtful",
         "list_sort(list({'stream': stream, 'low': low, 'high': high}) filter (low is not null)) as inputs",
-        f"list({_ABSENT} order by stream) filter (len(absent) > 0) as absent",
+        f'list({_ABSENT} order by stream, "input") filter (len(absent) > 0) as absent',
     ]
     length_s, interval_s = stage.window_ns / SECOND, stage.interval_ns / SECOND
     structs = [f'{_struct(part)} as "{part}"' for part in expressions.parts]

@@ -29,6 +29,7 @@ from roost.naming import Name, building
 from roost.naming.building import numbered
 from roost.naming.topic import topic_of_name
 from roost.pipeline.columns import BAD, EXPECTED, GOOD, RECEIVED, UNCERTAIN
+from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.virtual_rows import (
     MISSING,
     MISSING_NAMES,
@@ -46,7 +47,6 @@ from roost.wire.reading import OCTET_STREAM, SENML_CBOR, Reading
 from roost.wire.senml import MAX_TEXT, Quality, Scalar, Value, encode_values
 
 FRESHNESS_MS: Final = 1000
-CORRECTIONS: Final = ".corrections"  # behind the metric
 CORRECTS: Final = "corrects"
 MAX_MISSING_NAMES: Final = 2000  # characters; the rest is cut off
 
