@@ -10,21 +10,23 @@ SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prun
 # Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
 INTERPRETED := PYTHONPATH=src
 COMPILED := env -u PYTHONPATH
-# Two at a time; a group of tests (tests/spark: they share one JVM) stays with one of the two.
-PYTEST := $(BIN)/pytest -n 2
+# Two at a time, but for those with Spark: they share one JVM, which takes both cores, and run once, as installed.
+PYTEST := $(BIN)/pytest -n 2 --ignore tests/spark
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
 
-run: $(PACKAGE) .stamps/java  ## Start three repos, six panels and a consumer, kill the repo in use, and show that nothing is lost.
+run: $(PACKAGE) .stamps/java  ## Start three repos, six panels, a consumer and a pipeline on Spark, kill the repo in use, and show that nothing is lost.
 	@$(COMPILED) $(BIN)/roost demo
 
-test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything, then run all tests interpreted from src, and again as installed, compiled.
+test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything, then run all tests interpreted from src, again as installed, compiled, and then those with Spark.
 	@scripts/prepare compiled
 	@echo "== tests, interpreted (src)"
 	@ROOST_RUN=interpreted $(INTERPRETED) $(PYTEST)
 	@echo "== tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
 	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(PYTEST) -p no:cacheprovider
+	@echo "== tests with Spark, as installed"
+	@$(COMPILED) $(BIN)/pytest -p no:cacheprovider tests/spark
 
 check: .stamps/venv  ## Lint, formatting, types and the layers of the design; changes nothing.
 	@$(BIN)/ruff check

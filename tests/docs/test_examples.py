@@ -1,7 +1,6 @@
 """Documentation runs: the Python of a page as one program, its commands one after another in one home.
 
-A command that is meant to fail says so in a comment: `# status 1`. A page that says `<!-- in order -->` is one story:
-commands, one program of Python, more commands, in one folder; YAML whose first line is a comment is the file it names.
+A command that is meant to fail says so: `# status 1`. Pages that say `<!-- in order -->` are run by tests/spark.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
 STORIES = [page for page in PAGES if "<!-- in order -->" in page.read_text(encoding="utf-8")]
 PROGRAMS = [page for page in PAGES if blocks(page, "python") and page not in STORIES]
 COMMANDS = [page for page in PAGES if blocks(page, "sh") and page not in STORIES]
-LONG_S = 300  # where Spark starts
 
 
 def run_program(program: str, folder: Path, environment: dict[str, str], timeout_s: float = 60) -> None:
@@ -108,25 +106,6 @@ def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dic
     with commands(tmp_path, environment) as run:
         for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
             run(command)
-
-
-@pytest.mark.parametrize("page", STORIES, ids=[page.stem for page in STORIES])
-def test_a_page_runs_in_order(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
-    program: list[str] = []
-    with commands(tmp_path, environment, LONG_S) as run:
-        for language, body in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if language == "python":
-                program.append(body)
-                continue
-            if program:
-                run_program("\n".join(program), tmp_path, environment, LONG_S)
-                program = []
-            if language == "yaml":
-                (tmp_path / body.splitlines()[0].removeprefix("# ")).write_text(body)
-            else:
-                for command in body.splitlines():
-                    run(command)
-    assert not program, "commands come last"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])

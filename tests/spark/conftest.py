@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this folder, and one worker (tests/conftest.py): a JVM takes seconds to start."""
+"""One Spark session for all tests of this folder, run one after the other: a JVM takes seconds and both cores."""
 
 from __future__ import annotations
 

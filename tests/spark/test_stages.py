@@ -186,9 +186,10 @@ def test_numbers_go_on_from_what_the_group_has(spark: SparkSession, sink: Sink) 
     sink.held["/Campus/Hall/Rooms/calc/room1/temp_mean"] = (4, 8 * MINUTE)  # so it began with window 5
     running = run(spark, rooms(mean="mean"), sink, [row("pi1/room1/temp", 1, 20.0, window=10)])
     assert sink.values() == {("room1/temp_mean", 6): 20.0}
-    early = [row("pi1/room1/temp", 1, 20.0, window=3, correction=1)]
+    early = [row("pi1/room1/temp", 1, 20.0, window=3), row("pi1/room1/temp", 1, 21.0, window=3, correction=1)]
     running.process(spark.createDataFrame(pa.Table.from_pylist(early, schema=WINDOWED)), 1)
-    assert len(sink.written) == 1
+    told = [(each["number"], each["correction"], each["value"]) for each in sink.written]
+    assert told == [(6, None, 20.0), (0, 1, 21.0)]  # an earlier window has no number, its correction has
     assert running.status()["before"] == 1
 
 

@@ -32,6 +32,18 @@ def test_refused_readings_are_not_archived_but_reported(tmp_path: Path) -> None:
     assert fill(repos, archive_in(tmp_path)).archived == 1
 
 
+def test_a_packet_that_a_disk_has_damaged_is_not_archived_and_stops_nothing(tmp_path: Path) -> None:
+    repos = Repos()
+    repos.publish(VOLTAGE, 1.0, 2.0, 3.0)
+    time, wire = repos.held[VOLTAGE][2]
+    repos.held[VOLTAGE][2] = (time, wire[:-8])
+    report = fill(repos, archive_in(tmp_path))
+    assert (report.archived, report.refused) == (2, 1)
+    assert report.first[0] == f"{VOLTAGE}/seq=2 is refused: the packet is damaged"
+    repos.held[VOLTAGE][2] = (time, wire)
+    assert fill(repos, archive_in(tmp_path)).archived == 1
+
+
 def test_what_was_dropped_before_is_noted_and_not_asked_for_again(tmp_path: Path) -> None:
     repos = Repos()
     repos.publish(VOLTAGE, 1.0, 2.0, 3.0)

@@ -263,6 +263,26 @@ def test_what_is_doubtful_is_a_warning() -> None:
     )
 
 
+def test_a_wish_for_what_no_stage_makes_in_its_group_is_a_warning() -> None:
+    late = two_levels()
+    slip = replace(late.stages[1], inputs=(replace(late.stages[1].inputs[0], wishes=("+/+/temp_max", "+/+/temp_men")),))
+    assert problems(late, WARNING) == []
+    (found,) = problems(replace(late, stages=(late.stages[0], slip)), WARNING)
+    assert found.startswith("warning: stage floors: input readings: stages make /Campus/Hall/Rooms, and none of them")
+    assert found.endswith("'+/+/temp_men'; there are calc/{device}/temp_max, calc/{device}/temp_mean")
+    beside = Pipeline("p").stage("s").read(ENV, "P1/+/temp").filter("value > 1").publish(ENV, "calc", metric="warm")
+    assert problems(beside, WARNING) == []
+
+
+def test_results_do_not_depend_on_when_readings_arrived() -> None:
+    for draft in (
+        Pipeline("p").stage("s").read(ENV, "P1/+/temp").filter("arrival_time > event_time"),
+        Pipeline("p").stage("s").read(ENV, "P1/+/temp").sql("select stream, seq, hour(arrival_time) as value from s"),
+        Pipeline("p").stage("s").read(ENV, window="1m").aggregate(late="count_where(arrival_time > event_time)"),
+    ):
+        assert any("arrival_time is another one" in each for each in problems(draft.publish(ROOMS, "calc")))
+
+
 def test_stages_without_sense_cannot_be_made() -> None:
     with pytest.raises(BadConfig, match="reads nothing"):
         Stage("s", (), Filter("true"), Output(ROOMS, "calc"))

@@ -136,7 +136,7 @@ def test_what_was_announced_and_nobody_has_any_more_stops_the_query_or_is_missin
 
 def test_an_unknown_word_for_what_is_lost_is_refused() -> None:
     with pytest.raises(BadConfig, match="lost"):
-        Rows({}, windowed=False, lost="never mind")
+        SourceOptions.read({"group": GROUP, "lost": "never mind"})
 
 
 def test_a_correction_stands_in_place_of_what_it_corrects() -> None:
@@ -150,6 +150,28 @@ def test_a_correction_stands_in_place_of_what_it_corrects() -> None:
     ]
 
 
+def test_a_correction_that_cannot_be_had_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = _repo(1, 4)
+    repo.put("P1/d/power.corrections", 1, 20 * SECOND, 98.0, Value(1, name="corrects"))
+    held = repo.held["P1/d/power.corrections"]
+    read = repo.read
+
+    def losing(stretches: Sequence[Stretch]) -> Iterator[Fetched]:
+        held.clear()  # between planning and reading
+        return read(stretches)
+
+    monkeypatch.setattr(repo, "read", losing)
+    with pytest.raises(Unreachable, match=r"power\.corrections: no repo gives 1"):
+        _table(repo, window="1m", subscribe="+/+/power")
+
+
+def test_a_long_read_in_windows_comes_in_parts_and_gives_the_same() -> None:
+    repo = _repo(*range(1, 25))
+    whole, parts = (_table(repo, window="1m", maxRowsPerTrigger=most) for most in ("100", "3"))
+    assert max(high - low + 1 for _, low, high in repo.asked[1:]) == 3
+    assert parts.drop_columns(["arrival_time"]).equals(whole.drop_columns(["arrival_time"]))
+
+
 def test_a_few_packets_of_many_streams_are_rows_like_any_other() -> None:
     repo = Repo()
     for stream in range(20):
@@ -158,3 +180,13 @@ def test_a_few_packets_of_many_streams_are_rows_like_any_other() -> None:
         repo.put("P2/long/power", number, number * SECOND, float(number))
     found = _table(repo)
     assert sorted(found.column("value").to_pylist()) == sorted([*map(float, range(20)), *map(float, range(1, 50))])
+
+
+def test_corrections_of_windows_before_the_first_number_stand_for_themselves() -> None:
+    repo = Repo()
+    repo.put("P1/d/power", 1, 130 * SECOND, 1.0)
+    repo.put("P1/d/power", 2, 190 * SECOND, 2.0)
+    for number, (time_s, value) in enumerate([(70, 7.0), (10, 5.0), (70, 8.0)], 1):
+        repo.put("P1/d/power.corrections", number, time_s * SECOND, value, Value(0, name="corrects"))
+    rows = _table(repo, window="1m", subscribe="+/+/power").to_pylist()
+    assert [(row["window"], row["value"]) for row in rows if row["value"]] == [(0, 5.0), (1, 8.0), (2, 1.0), (3, 2.0)]

@@ -85,9 +85,15 @@ def test_windows_before_the_first_have_no_number_and_are_counted() -> None:
     assert origins.before == 1
 
 
+def test_a_correction_of_a_window_before_the_first_is_told_so_that_corrections_have_no_gap() -> None:
+    origins = Origins(PIPELINE, Group({"calc/a/x": (3, 12 * MINUTE)}).ask)
+    assert numbers(origins.numbered(results(("a/x", 8, 1), ("a/x", 10, 2)))) == [("a/x", 0), ("a/x", 1)]
+    assert origins.before == 0
+
+
 def test_a_correction_begins_no_stream() -> None:
     origins = Origins(PIPELINE, Group().ask)
-    assert numbers(origins.numbered(results(("a/x", 9, 1)))) == []
+    assert numbers(origins.numbered(results(("a/x", 9, 1)))) == [("a/x", 0)]
     assert numbers(origins.numbered(results(("a/x", 10, None)))) == [("a/x", 1)]
 
 
@@ -133,6 +139,12 @@ def test_a_window_waits_for_all_its_inputs() -> None:
         ("a", 1, 2.0, None),
         ("b", 1, 3.0, None),
     ]
+
+
+def test_of_a_window_and_its_correction_in_one_read_only_the_correction_counts() -> None:
+    rows = halves(("a", "k", 1, 1.0), ("a", "k", 1, 5.0), ("b", "k", 1, 2.0), ("a", "k", 1, 3.0))
+    rows = rows.set_column(4, "correction", pa.array([None, 2, None, 1], pa.int64()))
+    assert found(Waiting(["a", "b"]).take(rows)) == [("a", 1, 5.0, None), ("b", 1, 2.0, None)]
 
 
 def test_a_window_that_was_given_is_given_again_as_a_correction() -> None:

@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
     from roost.cli import note
-    from roost.errors import RoostError
-    from roost.host.stretch_access import Access
+    from roost.errors import BadConfig, RoostError
+    from roost.host.stretch_access import NEVER, Access
     from roost.naming import Name
     from roost.naming.topic import TopicFilter
     from roost.pipeline.archive.certificates import Certificates
@@ -84,6 +84,8 @@ def _run(options: argparse.Namespace) -> int:
     group, pause_s = Name.parse(options.group), pause_of(options.every)
     wishes = [TopicFilter(each) for each in options.filters or ["#"]]
     access = Access(tuple(options.uris), verify=options.verify, bulk=tuple(options.bulk), group=str(group))
+    if options.confirm_as and access.verify == NEVER:
+        raise BadConfig("--confirm-as lets repos drop what is archived, so that has to be verified: leave out --verify")
     archive = _archive(options.to)
     stopped = threading.Event()
 

@@ -12,15 +12,28 @@ from typing import Final
 from roost.errors import InvalidInput
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
+from roost.pipeline.columns import ARRIVAL
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import Input
-from roost.pipeline.operations import KNOWN, Aggregate, Expressions, Filter, Function, Join, Map, Sql, is_timed
+from roost.pipeline.operations import (
+    KNOWN,
+    Aggregate,
+    Expressions,
+    Filter,
+    Function,
+    Join,
+    Map,
+    Sql,
+    is_timed,
+    texts_of,
+)
 from roost.pipeline.stages_names import KEY, OUTPUT, fields_of, is_separable, matcher_of
-from roost.pipeline.wiring import cycles, feeders, steps, streams, wired
+from roost.pipeline.wiring import cycles, feeders, steps, streams, unfed, wired
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
 _MICROSECOND: Final = 1000
+_SHOWN: Final = 8  # streams, in a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +110,8 @@ def _stepped(pipeline: Pipeline, wanted: Input) -> Iterator[str]:
 
 def _operation(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
     operation = stage.operation
+    if any(re.search(rf"\b{ARRIVAL}\b", text) for text in texts_of(operation)):
+        yield f"{ARRIVAL} is another one when a batch is done again, and results have to be the same: use event_time"
     if isinstance(operation, Filter | Map) and stage.window_ns:
         yield "filter and map take readings as they come: leave out the window"
     if isinstance(operation, Filter | Map | Function) and len(stage.inputs) > 1:
@@ -187,6 +202,9 @@ def _twice(pipeline: Pipeline) -> Iterator[str]:
 
 def _doubtful(pipeline: Pipeline, stage: Stage, panels: frozenset[str] | None) -> Iterator[str]:
     for wanted in stage.inputs:
+        for wish, made in unfed(pipeline, wanted).items():
+            some = ", ".join(made[:_SHOWN]) + (", …" if len(made) > _SHOWN else "")
+            yield f"input {wanted.name}: stages make {wanted.group}, and none of them {wish!r}; there are {some}"
         for before in feeders(pipeline, wanted):
             if before.window_ns and wanted.window_ns and wanted.deadline_ns <= before.inputs[0].deadline_ns:
                 yield (

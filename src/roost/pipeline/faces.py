@@ -28,6 +28,8 @@ def face_of(access: Access) -> SyncFace:
     with _lock:
         if key not in _faces:
             keys = access.keys
+            if access.home:  # or the trust of another home, the usual one, would be taken for that of a wrong name
+                keys.check()
             now = time.time_ns()
             known = keys.exists
             believing = ACCEPT_ANY if access.verify == "never" else keys.verifier(now) if known else None

@@ -118,6 +118,21 @@ def kind_of(operation: Operation) -> str:
     return next(kind for kind, made in KINDS.items() if type(operation) is made)
 
 
+def texts_of(operation: Operation) -> tuple[str, ...]:
+    """What an operation says in SQL."""
+    match operation:
+        case Filter(where):
+            return (where,)
+        case Map(value):
+            return (value,)
+        case Aggregate(outputs, where):
+            return (where, *outputs.values())
+        case Sql(text):
+            return (text,)
+        case _:
+            return ()
+
+
 def natural_unit(expression: str) -> str:
     """The unit that follows from an output: of its inputs, of the part that it begins with, or of what it counts."""
     if expression in ("mean", "min", "max", "sum"):

@@ -32,6 +32,7 @@ from roost.host.stretch_access import Access
 from roost.machine import MS, SECOND
 from roost.naming import Name
 from roost.pipeline import offsets
+from roost.pipeline.columns import MISSING
 from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.place import Place
 from roost.pipeline.rows import FAIL
@@ -77,6 +78,9 @@ class SourceOptions:
             raise BadConfig(f"two inputs have the same name: {', '.join(sorted(names))}")
         for name in ("since", "until"):
             moment(said.get(name, EARLIEST), 0, name)
+        lost = said.get("lost", FAIL)
+        if lost not in (FAIL, MISSING):
+            raise BadConfig(f"lost={lost!r} is unknown: {FAIL} stops the query, {MISSING} makes a row without value")
         return SourceOptions(
             inputs,
             Access.from_options({**said, "group": ""}),
@@ -87,7 +91,7 @@ class SourceOptions:
             end=_offset(said.get("endingoffset")),
             partitions=_count(said, "partitions", PARTITIONS),
             max_rows=_count(said, "maxrowspertrigger", MAX_ROWS),
-            lost=said.get("lost", FAIL),
+            lost=lost,
         )
 
 

@@ -2,7 +2,8 @@
 
 An origin is found once and never changes. The driver knows it, or finds it in a file in the checkpoint; for a stream
 that it has not met it asks the output's group: the newest reading there has a number and a time, which give the origin.
-A stream that nobody has begins with the first window there is of it. Whoever does a batch again finds what it had
+A stream that nobody has begins with the first window there is of it; an earlier one has no number, and is told
+by its correction only, which corrects number 0. Whoever does a batch again finds what it had
 published the first time, so numbers stay the same without a file, too.
 """
 
@@ -55,13 +56,14 @@ class Origins:
         is_first = results["correction"].is_null().to_numpy(zero_copy_only=False)  # a correction begins nothing
         np.minimum.at(firsts, codes[is_first], windows[is_first])
         origins = self._origins(coded.dictionary.to_pylist(), firsts)
-        numbers = windows - origins[codes] + 1
+        numbers = np.where(is_first, windows - origins[codes] + 1, np.maximum(windows - origins[codes] + 1, 0))
         numbered = results.set_column(
             results.schema.get_field_index("number"), results.field("number"), pa.array(numbers)
         )
-        has_number = numbers >= 1
-        self.before += int((~has_number).sum())
-        return numbered.filter(pa.array(has_number))
+        # A correction has a number of its own. Left out, it would be a gap that whoever reads them waits for in vain.
+        is_told = (numbers >= 1) | ~is_first
+        self.before += int((~is_told).sum())
+        return numbered.filter(pa.array(is_told))
 
     def _origins(self, names: Sequence[str], firsts: Numbers) -> Numbers:
         streams = [self._stream(name) for name in names]

@@ -117,6 +117,8 @@ class Publisher:
         report = Report(rows=len(batch))
         for stage, part in self._by_stage(batch):
             panel = self._panel(stage)
+            if self._changes:  # whatever they say, they are numbered by what there is
+                part = _with(part, "number", pa.array([1] * len(part), pa.int64()))
             rows = [*read_rows(shaped(part, self._options.output))]
             if self._changes:
                 changed = Changes(self._face.group(self._options.targets[stage].group), panel)
@@ -177,6 +179,12 @@ class Publisher:
 
     def _signer_for(self, name: Name) -> Signer:
         return self._keys.signer_for(name, time.time_ns())
+
+
+def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    """A batch with a column of that name, in place of the one that it may have."""
+    at = batch.schema.get_field_index(name)
+    return batch.append_column(name, column) if at < 0 else batch.set_column(at, name, column)
 
 
 def shaped(batch: pa.RecordBatch, output: str) -> pa.RecordBatch:

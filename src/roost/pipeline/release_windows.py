@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from roost.pipeline.place import Place, Redo, Stretch, below, holes_after, without
+from roost.pipeline.release_closed import last_closed
 from roost.pipeline.view import View
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 MAX_REDO: Final = 256  # windows of a stream that are done again in one step
 MAX_TARGETS: Final = 16  # different windows up to which keys are released in one step; each costs a question
-MAX_QUESTIONS: Final = 64  # in search of what streams have closed, in one step
 _NEVER: Final = -1
-_LAST: Final = 3
 
 
 class Step:
@@ -42,7 +41,10 @@ class Step:
         self._view: Final = view
         self._numbers: Final = numbers
         self._holes: Final = view.holes()
-        self._lows: Final[dict[int, Mapping[str, int]]] = {}  # by time; bound: MAX_QUESTIONS and a few
+        self._there: Final = dict(numbers)  # by stream, the highest that is: when the ones behind it were, nobody knows
+        for stream in self._holes.keys() & numbers.keys():
+            self._there[stream] = below(numbers[stream], self._holes[stream])
+        self._lows: Final[dict[int, Mapping[str, int]]] = {}  # by time; bound: the questions of a step
         self._top: Final = now // self._length - 1  # the last window that is over
         self._streams: Final[dict[str, list[str]]] = defaultdict(list)  # by key
         for stream in sorted(numbers):
@@ -101,39 +103,15 @@ class Step:
         return min(window, ended) if since + self._input.deadline_ns <= now else _NEVER
 
     def _all_closed(self) -> dict[str, int]:
-        """By stream, the last window it has closed; asks only about streams that have moved."""
-        known = self._planner.closed
-        found: dict[str, int] = {}
-        unsure: dict[str, list[int]] = {}  # the last one known to be closed, the first one known not to be
-        for stream, number in self._numbers.items():
-            at, closed = known.get(stream, (0, _NEVER))
-            if at == 0:
-                closed = self._place.open.get(stream, self._before(stream) + 1) - 1
-            if closed >= self._top or at == number:
-                found[stream] = min(closed, self._top)
-            else:
-                unsure[stream] = [closed, self._top + 1]
-        for attempt in range(MAX_QUESTIONS):
-            if not unsure:
-                break
-            guess = self._guess(unsure, attempt)
-            lows = self._boundaries((guess + 1) * self._length - self._input.step_ns)
-            for stream, bounds in list(unsure.items()):
-                side = 0 if lows.get(stream, self._numbers[stream] + 1) <= self._numbers[stream] else 1
-                bounds[side] = max(bounds[side], guess) if side == 0 else min(bounds[side], guess)
-                if bounds[1] - bounds[0] <= 1:
-                    found[stream] = unsure.pop(stream)[0]
-        found.update((stream, bounds[0]) for stream, bounds in unsure.items())
-        for stream, closed in found.items():
-            known[stream] = (self._numbers[stream], closed) if stream not in unsure else (0, _NEVER)
-        return found
+        """By stream, the last window it has closed."""
 
-    def _guess(self, unsure: Mapping[str, list[int]], attempt: int) -> int:
-        """Where to ask: mostly it is one of the last windows, and else somewhere in the middle."""
-        if attempt < _LAST:
-            return self._top - attempt
-        low, high = max(unsure.values(), key=lambda bounds: bounds[1] - bounds[0])
-        return (low + high) // 2
+        def before(stream: str) -> int:
+            return self._place.open.get(stream, self._before(stream) + 1) - 1
+
+        def lows(window: int) -> Mapping[str, int]:
+            return self._boundaries((window + 1) * self._length - self._input.step_ns)
+
+        return last_closed(self._planner.closed, self._there, self._top, before, lows)
 
     def _targets(self) -> dict[str, int]:
         """By key, up to which window it is released in this step."""
@@ -224,7 +202,8 @@ class Step:
         for low, high in self._place.holes.get(stream, ()):
             holes = self._holes.get(stream, ())
             if without([(low, high)], holes):
-                there = [self._view.times(stream, *run) for run in without([(low, high + 1)], holes)]
+                known = without([(low, min(high + 1, self._numbers[stream]))], holes)
+                there = [self._view.times(stream, *run) for run in known]
                 windows = {time // self._length for times in there for time in times.values()}
                 if windows:
                     found.update(range(max(min(windows), self._place.begun), max(windows) + 1))

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from roost.errors import BadConfig, Unreachable
+from roost.errors import Unreachable
 from roost.host.stretches import Fetched, Stretch
 from roost.naming import Name
 from roost.pipeline.columns import DROPPED, MISSING, REFUSED
@@ -51,12 +51,6 @@ class Rows:
     inputs: Mapping[str, Input]
     windowed: bool
     lost: str = FAIL
-
-    def __post_init__(self) -> None:
-        if self.lost not in (FAIL, MISSING):
-            raise BadConfig(
-                f"lost={self.lost!r} is unknown: {FAIL} stops the query, {MISSING} makes a row without value"
-            )
 
     def read(self, units: Iterable[Unit], reader: Reader) -> Iterator[pa.RecordBatch]:
         """The rows of some units, in batches."""

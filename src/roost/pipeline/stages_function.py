@@ -1,6 +1,7 @@
 """Stages that are functions of Python's: named by their import path, so that every worker can load them.
 
-In windows, the function gets the rows of one key's window (a pandas DataFrame, or an Arrow table) and gives
+In windows, the function gets the rows of one key's window by stream and number (a pandas DataFrame, or an Arrow table)
+without the time of their arrival, which is another one when a batch is done again; it gives
 
     a number, or None                      the value of this window
     {"low": 1.5, "high": 2.5}              several, by their outputs; the metric's template has `{output}`
@@ -24,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from roost.errors import BadConfig
-from roost.pipeline.columns import WINDOWED
+from roost.pipeline.columns import ARRIVAL, WINDOWED
 from roost.pipeline.graph import ONLY, Stage
 from roost.pipeline.operations import PANDAS, Function
 from roost.pipeline.stages_columns import ids_of
@@ -39,6 +40,7 @@ _MADE = pa.schema(
         ("quality", pa.string()),
     ]
 )
+_ORDER = [(name, "ascending") for name in ("input", "stream", "seq")]
 _ROWS = pa.schema([*WINDOWED, ("said_value", pa.float64())])
 
 
@@ -84,7 +86,7 @@ def loaded(path: str) -> Callable[[Any], Any]:
 
 
 def _window(path: str, form: str, table: pa.Table) -> pa.Table:
-    made = loaded(path)(_formed(table, form))
+    made = loaded(path)(_formed(table.sort_by(_ORDER), form))  # whatever order Spark had them in
     entries = _entries(made)
     keys = {name: [table.column(name)[0].as_py()] * len(entries) for name in _KEYS.names}
     columns = {name: [entry.get(name) for entry in entries] for name in ("output", "value", "unit", "quality")}
@@ -113,6 +115,7 @@ def _rows(path: str, form: str, batches: Iterator[pa.RecordBatch]) -> Iterator[p
 
 
 def _formed(table: pa.Table, form: str) -> Any:  # noqa: ANN401  a DataFrame or a table
+    table = table.drop_columns([ARRIVAL])
     return table.to_pandas() if form == PANDAS else table
 
 

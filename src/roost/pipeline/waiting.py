@@ -45,7 +45,14 @@ class Waiting:
     def take(self, rows: pa.Table) -> pa.Table:
         """Take partial rows; those of all windows that are whole now come back, numbered if they are corrections."""
         touched: dict[tuple[str, int], set[str]] = {}
-        for row in rows.to_pylist():
+        taken = rows.to_pylist()
+        newest: dict[tuple[str, int, str], int] = {}  # a long read may have a window and its correction
+        for row in taken:
+            place = (row["key"], row["window"], row["input"])
+            newest[place] = max(newest.get(place, 0), row["correction"] or 0)
+        for row in taken:
+            if (row["correction"] or 0) < newest[row["key"], row["window"], row["input"]]:
+                continue
             held = self._held.setdefault(row["key"], {}).setdefault(row["window"], Held())
             before = touched.setdefault((row["key"], row["window"]), set())
             if row["input"] not in before:  # what this input had before is replaced

@@ -26,6 +26,18 @@ def feeders(pipeline: Pipeline, wanted: Input) -> list[Stage]:
     ]
 
 
+def unfed(pipeline: Pipeline, wanted: Input) -> dict[str, list[str]]:
+    """The wishes of an input that no stage feeds though stages make its group, each with the streams that these do.
+
+    A stage may publish beside what it reads, in the same group: that group has other publishers.
+    """
+    makers = [stage for stage in pipeline.stages if stage.output.group == wanted.group]
+    if any(each.group == wanted.group for stage in makers for each in stage.inputs):
+        return {}
+    made = sorted({stream for stage in makers for stream in streams(pipeline, stage)})
+    return {wish: made for wish in wanted.wishes if made and not any(_overlap(wish, stream) for stream in made)}
+
+
 def streams(pipeline: Pipeline, stage: Stage) -> list[str]:
     """The streams that a stage can publish, relative to its group; fields that can be anything are left in."""
     wishes = [wish for wanted in stage.inputs for wish in wanted.wishes]

@@ -32,10 +32,11 @@ START_S: Final = 180.0  # Spark, the first time and on a slow machine
 WINDOWS: Final = 2  # of the campus, which are waited for
 SHOWN: Final = {"Rooms": "room1", "Floors": "floor1", "Building": "Hall", "Report": "campus"}
 METRIC: Final = "temp_mean"
+_CALLS: Final = (" ", "\t", "Traceback", "BrokenPipe")  # of Python's and of Java's, between an error and its cause
 
 
 class PipelineProcess:
-    """`roost pipeline run`, whose words are passed on until it says that it runs."""
+    """`roost pipeline run`, whose words are passed on until it is to stop."""
 
     def __init__(self, keys: Keys, folder: Path, repos: Sequence[RepoProcess], say: Say) -> None:
         self._home: Final = folder / "job"
@@ -78,7 +79,9 @@ class PipelineProcess:
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101  it was asked for
         while line := await process.stderr.readline():
-            self._say("spark", line.decode(errors="replace").strip())
+            text = line.decode(errors="replace").rstrip()
+            if self._process is not None and text and not text.startswith(_CALLS):  # how it is torn down is no news
+                self._say("spark", text)
 
 
 async def show(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
@@ -23,6 +24,7 @@ from roost.pipeline.archive.lacking import EVERYTHING, lacking
 from roost.pipeline.archive.layout import ARCHIVED, WIRE
 from roost.pipeline.archive.ports import Fetched, Source
 from roost.pipeline.archive.writing import Writer
+from roost.pipeline.columns import UNREADABLE
 from roost.pipeline.decoding import decode
 from roost.wire import Data
 
@@ -103,10 +105,18 @@ class _Pending:
             report.tell(f"{text}/seq={number} is refused: {reason}")
         self._dropped += [(text, low, high) for low, high in piece.dropped]
         if piece.packets:
-            rows = rows_of(piece, now)
+            rows = self._whole(rows_of(piece, now))
             self._certify(rows, now)
             self._rows.append(rows)
             self.size_bytes += rows.column(WIRE).nbytes
+
+    def _whole(self, rows: pa.Table) -> pa.Table:
+        """Rows without those whose packet is no Data: a disk may have damaged it, and another repo have it whole."""
+        broken = pc.and_(pc.equal(rows.column("quality"), UNREADABLE), pc.is_null(rows.column("payload")))
+        for row in rows.select(["stream", "seq"]).filter(broken).to_pylist():
+            self._report.refused += 1
+            self._report.tell(f"{row['stream']}/seq={row['seq']} is refused: the packet is damaged")
+        return rows.filter(pc.invert(broken))
 
     def flush(self) -> None:
         """Write it: from here on it is archived."""

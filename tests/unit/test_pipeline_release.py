@@ -1,0 +1,55 @@
+"""What the planner makes of what repos say; that all of it ends up exact is shown in tests/property."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from roost.pipeline.input import Input
+from roost.pipeline.place import Place, Run
+from roost.pipeline.release import Planner
+from roost.pipeline.units import units
+
+STREAM = "P1/d/power"
+LENGTH = 10
+
+
+class Behind:
+    """A repo that has taken over from one that had more: it has not heard of the last numbers yet."""
+
+    def __init__(self, times: Sequence[int], told: int) -> None:
+        self.held = dict(enumerate(times, 1))
+        self.told = told
+        self.asked: list[Run] = []
+
+    def numbers(self) -> Mapping[str, int]:
+        return {STREAM: self.told}
+
+    def holes(self) -> Mapping[str, Sequence[Run]]:
+        return {STREAM: ((len(self.held) + 1, self.told),)} if len(self.held) < self.told else {}
+
+    def boundaries(self, time_ns: int) -> Mapping[str, int]:
+        return {STREAM: min((n for n, time in self.held.items() if time >= time_ns), default=len(self.held) + 1)}
+
+    def times(self, stream: str, low: int, high: int) -> Mapping[int, int]:
+        assert stream == STREAM
+        self.asked.append((low, high))
+        return {number: time for number, time in self.held.items() if low <= number <= high}
+
+
+def test_a_window_is_not_closed_by_a_number_that_the_repo_has_not_heard_of() -> None:
+    planner = Planner(Input("/G", window_ns=LENGTH, deadline_ns=1000))
+    view = Behind([0, 2, 4], told=6)
+    assert planner.advance(Place(), view, now=35) == Place()
+    view.held |= {4: 6, 5: 8, 6: 12}  # no number has risen, and yet it is closed now
+    after = planner.advance(Place(), view, now=36)
+    assert [(unit.low, unit.high, unit.missing) for unit in units(planner, Place(), after)] == [(1, 5, ())]
+    assert (after.windows, after.open) == ({STREAM: 0}, {})
+
+
+def test_when_a_part_of_a_long_hole_is_filled_only_that_part_is_looked_at() -> None:
+    planner = Planner(Input("/G", window_ns=LENGTH, deadline_ns=0))
+    place = Place(numbers={STREAM: 3}, holes={STREAM: ((4, 5000),)}, windows={STREAM: 0})
+    view = Behind([0, 2, 4, 6], told=5000)
+    after = planner.advance(place, view, now=35)
+    assert [(redo.window, redo.stretches[0].high) for redo in after.redo] == [(0, 4)]
+    assert view.asked == [(4, 4)]
