@@ -117,9 +117,9 @@ class Publisher:
         report = Report(rows=len(batch))
         for stage, part in self._by_stage(batch):
             panel = self._panel(stage)
-            if self._changes:  # whatever they say, they are numbered by what there is
-                part = _with(part, "number", pa.array([1] * len(part), pa.int64()))
-            rows = [*read_rows(shaped(part, self._options.output))]
+            first = pa.array([1] * len(part), pa.int64())  # changes are numbered by what there is, whatever they say
+            ready = _with(part, "number", first) if self._changes else part
+            rows = [*read_rows(shaped(ready, self._options.output))]
             if self._changes:
                 changed = Changes(self._face.group(self._options.targets[stage].group), panel)
                 count = len(rows)
