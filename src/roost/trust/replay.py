@@ -23,6 +23,8 @@ from roost.naming import Name
 from roost.trust.verdict import Rejection
 from roost.wire import SignatureInfo
 
+GRACE_MS: Final = 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayRules:
@@ -31,7 +33,7 @@ class ReplayRules:
     time: bool = True
     nonce: bool = True
     sequence: bool = True
-    grace_ms: int = 60_000
+    grace_ms: int = GRACE_MS
     keys: int = 1024
     nonces: int = 1024
 
@@ -106,28 +108,15 @@ class ReplayGuard:
         return None
 
     def _judge_time(self, last_ms: int, key: Name, info: SignatureInfo, now: int) -> Rejection | None:
-        time_ms = info.time_ms
-        if time_ms is None:
+        refusal = out_of_time(key, info, now, self.rules.grace_ms)
+        if refusal is None and info.time_ms is not None and info.time_ms <= last_ms:
             return Rejection(
-                "the signed Interest has no SignatureTime", "replay.time", key, "sign it with the time in ms"
-            )
-        off_ms = time_ms - now // MS
-        if abs(off_ms) > self.rules.grace_ms:
-            return Rejection(
-                f"SignatureTime is {abs(off_ms)} ms {'ahead of' if off_ms > 0 else 'behind'} our clock,"
-                f" {self.rules.grace_ms} ms are allowed",
-                "replay.time",
-                key,
-                "set the clocks of both sides (NTP)",
-            )
-        if time_ms <= last_ms:
-            return Rejection(
-                f"SignatureTime {time_ms} does not exceed {last_ms}, the last one of this key",
+                f"SignatureTime {info.time_ms} does not exceed {last_ms}, the last one of this key",
                 "replay.time",
                 key,
                 "sign each Interest with a later time, 1 ms is enough",
             )
-        return None
+        return refusal
 
     def _note(self, seen: _Seen, info: SignatureInfo) -> None:
         if info.time_ms is not None:
@@ -138,3 +127,19 @@ class ReplayGuard:
             seen.nonces[info.nonce] = None
             if len(seen.nonces) > self.rules.nonces:
                 seen.nonces.popitem(last=False)
+
+
+def out_of_time(key: Name, info: SignatureInfo, now: int, grace_ms: int = GRACE_MS) -> Rejection | None:
+    """Why a signed Interest is not of now, or None if it is."""
+    if info.time_ms is None:
+        return Rejection("the signed Interest has no SignatureTime", "replay.time", key, "sign it with the time in ms")
+    off_ms = info.time_ms - now // MS
+    if abs(off_ms) <= grace_ms:
+        return None
+    where = "ahead of" if off_ms > 0 else "behind"
+    return Rejection(
+        f"SignatureTime is {abs(off_ms)} ms {where} our clock, {grace_ms} ms are allowed",
+        "replay.time",
+        key,
+        "set the clocks of both sides (NTP)",
+    )

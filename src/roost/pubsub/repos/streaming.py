@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from roost.errors import BadPacket
 from roost.forwarding.endpoint_effects import Asked
 from roost.machine import Effect
+from roost.naming import Name
 from roost.pubsub.asking import Asking
 from roost.pubsub.repos.answering import Answering
 from roost.pubsub.repos.permission import Permission
@@ -27,7 +28,8 @@ from roost.pubsub.repos.shelf_port import ShelfPort, is_for_now
 from roost.pubsub.vetting import Unjudged
 from roost.repo.batch import ALL_KEPT, BUSY, NOT_AUTHORISED, SOME_REFUSED, Receipt, decode_batch
 from roost.repo.cause import INSERT
-from roost.wire import Data
+from roost.trust.replay import out_of_time
+from roost.wire import Data, Interest
 
 MAX_BATCHES: Final = 1024
 RETRY_AFTER_MS: Final = 1000
@@ -69,6 +71,7 @@ class Streaming:
         return self.asking.check(asked.interest, partial(self._commanded, asked), now, repeatable=True)
 
     def _commanded(self, asked: Asked, refusal: str, now: int) -> list[Effect]:
+        refusal = refusal or _wrong_clock(asked.interest, now)
         if not refusal:
             try:
                 batch = decode_batch(asked.interest.parameters or b"")
@@ -90,6 +93,13 @@ class Streaming:
 
     def _answer(self, asked: Asked, receipt: Receipt, now: int) -> list[Effect]:
         return self._answering.answer(asked, receipt.encode(), now, versioned=True)
+
+
+def _wrong_clock(command: Interest, now: int) -> str:
+    """Say that the clock of who commands is wrong: the times of its readings are then wrong too."""
+    signature = command.signature
+    rejection = None if signature is None else out_of_time(signature.key_name or Name(), signature, now)
+    return "" if rejection is None else str(rejection)
 
 
 class _Insert:
