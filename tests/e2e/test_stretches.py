@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from roost.host.keystore import KeyStore
 from roost.host.listening import Listen
 from roost.host.repo import RunningRepo, duty_of, running_repo
 from roost.host.rocks import RocksStore
+from roost.host.stretch_access import TIMEOUT_S
 from roost.host.stretches import Access, Fetched, Stretch, StretchReader
 from roost.machine import Effect
 from roost.naming import Name
@@ -118,12 +120,16 @@ def door(running: RunningRepo) -> str:
 async def read(
     access: Access, *asked: Stretch, then: Callable[[], Coroutine[None, None, None]] | None = None
 ) -> list[Fetched]:
-    """Read stretches on a thread; `then` happens when the first piece has come."""
+    """Read stretches on a thread; `then` happens when the first piece has come.
+
+    Repos share a loop with the test here, and one that closes its store may keep the other from answering for a while.
+    """
     loop = asyncio.get_running_loop()
+    patient = replace(access, timeout_s=60) if access.timeout_s == TIMEOUT_S else access
 
     def work() -> list[Fetched]:
         found: list[Fetched] = []
-        with StretchReader(access) as reader:
+        with StretchReader(patient) as reader:
             for fetched in reader.read(asked):
                 found.append(fetched)
                 if then is not None and len(found) == 1:
