@@ -93,6 +93,8 @@ class Driving:
         """Let nothing be newer than now."""
         now = self._clock()
         self._clock = lambda: now
+        for planner in self._planners.values():
+            planner.waits = False
         for name, view in self._views.items():
             self._views[name] = Frozen(view)
 

@@ -32,6 +32,7 @@ class Planner:
     def __init__(self, wanted: Input) -> None:
         self.input: Final = wanted
         self._keys: Final[dict[str, str | None]] = {}  # by stream; bound: the streams of the group
+        self.waits = True  # for others who may lag behind; not where nothing more is to come
         self.heard: Final[list[tuple[int, int]]] = []  # newest windows and when we heard of them; bound: of a deadline
         self.closed: Final[dict[str, tuple[int, int]]] = {}  # by stream: its number, and what it had closed then
 

@@ -93,13 +93,15 @@ class Step:
 
         The second is for whoever lags behind: what is published late by all is not late by one.
         """
+        ended = (now - self._input.deadline_ns) // self._length - 1
+        if not self._planner.waits:
+            return ended
         heard = self._planner.heard
         if not heard or newest > heard[-1][0]:
             heard.append((newest, now))
         while len(heard) > 1 and heard[1][1] + self._input.deadline_ns <= now:
             heard.pop(0)
         window, since = heard[0]
-        ended = (now - self._input.deadline_ns) // self._length - 1
         return min(window, ended) if since + self._input.deadline_ns <= now else _NEVER
 
     def _all_closed(self) -> dict[str, int]:
