@@ -7,9 +7,10 @@ import json
 import pytest
 
 from roost.errors import BadConfig, RoostError
+from roost.host.times import duration
 from roost.machine import SECOND
 from roost.pipeline.input import Input
-from roost.pipeline.options import SourceOptions, duration, moment
+from roost.pipeline.options import SourceOptions, moment
 from roost.pipeline.publishing import SinkOptions
 
 GROUP = {"group": "/Big/B1/Raw"}

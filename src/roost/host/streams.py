@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -27,6 +27,7 @@ from roost.host.paths import home
 from roost.host.publishing import RunningPanel, below
 from roost.host.residence import Opening, Way
 from roost.host.subscribing import ROOM, OnMissing, Subscribing, Subscription
+from roost.host.times import moment
 from roost.host.watch import Watch
 from roost.machine import SECOND
 from roost.naming import Name, NameLike
@@ -42,8 +43,6 @@ from roost.sync.subscriptions import NameRange
 Since: TypeAlias = datetime | timedelta | str | int
 Wanted: TypeAlias = str | Name | NameRange | TopicFilter
 
-_AGO: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
-_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _FORMS: Final = "use 24h, 30m, 7d, a time such as 2026-05-01T08:00Z, or the number of a reading"
 _LIMIT: Final = 1 << 63  # of numbers, and of ns since 1970
 _SAMPLE: Final = re.compile(r"sample\((\d+)\)")
@@ -177,15 +176,16 @@ def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy
         if not 0 < since < _LIMIT:
             raise BadConfig(f"since {since}: the readings of a stream are numbered from 1 on, and 1 is all there are")
         return chosen.since(number=since)
-    moment = _moment(since) if isinstance(since, str) else since
-    if isinstance(moment, timedelta):
-        time_ns = now - round(moment.total_seconds() * SECOND)
-    elif not isinstance(moment, datetime):
+    if isinstance(since, str):
+        time_ns = moment(since, now, "since", _FORMS)
+    elif isinstance(since, timedelta):
+        time_ns = now - round(since.total_seconds() * SECOND)
+    elif not isinstance(since, datetime):
         raise BadConfig(f"since {since!r} is no time: {_FORMS}")
-    elif moment.tzinfo is None:
+    elif since.tzinfo is None:
         raise BadConfig(f"since {since} could be anywhere: give it a time zone, as in datetime.now(UTC)")
     else:
-        time_ns = round(moment.timestamp() * SECOND)
+        time_ns = round(since.timestamp() * SECOND)
     if not 0 < time_ns < _LIMIT:
         raise BadConfig(f"since {since} is before 1970 or too far ahead; the number 1 is all there are")
     return chosen.since(time_ns=time_ns)
@@ -200,17 +200,3 @@ def _policy_called(word: str) -> Policy:
     if asked is None:
         raise BadConfig(f"policy {word!r} is unknown: use sequential, latest or sample(n)")
     return sample(int(asked[1]))
-
-
-def _moment(text: str) -> datetime | timedelta:
-    """Read a time, in UTC unless it says otherwise, or how long ago it is."""
-    ago = _AGO.fullmatch(text.strip())
-    try:
-        if ago is not None:
-            return timedelta(seconds=float(ago[1]) * _SECONDS[ago[2]])
-        moment = datetime.fromisoformat(text.strip())
-    except OverflowError:
-        raise BadConfig(f"since {text!r} is longer ago than there is time; the number 1 is all there are") from None
-    except ValueError:
-        raise BadConfig(f"since {text!r} is no time: {_FORMS}") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from roost.errors import BadConfig
+from roost.host.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.operations import PANDAS, USABLE, Aggregate, Filter, Function, Join, Map, Operation, Sql
-from roost.pipeline.options import duration
 
 
 @dataclass(frozen=True, slots=True)

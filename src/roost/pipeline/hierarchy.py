@@ -21,9 +21,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from roost.host.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Pipeline
-from roost.pipeline.options import duration
 from roost.pipeline.yaml_form import length
 
 ROOMS: Final = "Rooms"

@@ -21,15 +21,14 @@ How repos are reached, and as whom, is in `roost.host.stretch_access`. Names of 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from roost.errors import BadConfig
+from roost.host import times
 from roost.host.stretch_access import Access
-from roost.machine import MS, SECOND
+from roost.host.times import duration
 from roost.naming import Name
 from roost.pipeline import offsets
 from roost.pipeline.columns import MISSING
@@ -41,16 +40,6 @@ MAX_ROWS: Final = 1_000_000
 PARTITIONS: Final = 2
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
-
-_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhdw])")
-_NS: Final = {
-    "ms": MS,
-    "s": SECOND,
-    "m": 60 * SECOND,
-    "h": 3600 * SECOND,
-    "d": 86_400 * SECOND,
-    "w": 7 * 86_400 * SECOND,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +84,11 @@ class SourceOptions:
         )
 
 
-def duration(text: str, what: str) -> int:
-    """Read how long something is, in ns: `250ms`, `10s`, `1m`, `24h`, `7d`."""
-    found = _DURATION.fullmatch(text.strip())
-    if found is None:
-        raise BadConfig(f"{what} {text!r} is no length of time: write 250ms, 10s, 1m, 24h or 7d")
-    return round(float(found[1]) * _NS[found[2]])
-
-
 def moment(text: str, now: int, what: str) -> int:
     """Read a time in ns: a date, how long ago, `earliest` (0) or `latest` (now)."""
     if text in (EARLIEST, LATEST):
         return 0 if text == EARLIEST else now
-    if _DURATION.fullmatch(text):
-        return now - duration(text, what)
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadConfig(f"{what} {text!r} is no time: write 24h, 2026-05-01T08:00Z, {EARLIEST} or {LATEST}") from None
-    when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    return round(when.timestamp() * SECOND)
+    return times.moment(text, now, what, f"write 24h, 2026-05-01T08:00Z, {EARLIEST} or {LATEST}")
 
 
 def _inputs(said: Mapping[str, str]) -> tuple[Input, ...]:

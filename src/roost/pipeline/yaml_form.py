@@ -27,12 +27,12 @@ from typing import Any, Final
 import yaml
 
 from roost.errors import BadConfig
+from roost.host.times import duration
 from roost.machine import MS, SECOND
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.operations import KINDS, Operation, kind_of
-from roost.pipeline.options import duration
 
 MAX_BYTES: Final = 1_000_000
 _READ: Final = ("group", "subscribe", "name", "window", "step", "deadline", "key")
