@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
 from roost.errors import BadConfig
+from roost.host.doorway import Doorway
 from roost.host.listen import in_use
 from roost.host.server import Server
 from roost.machine import Effect
@@ -26,49 +27,30 @@ MAX_CONNECTIONS: Final = 16
 _PIECE_BYTES: Final = 16_384
 
 
-class BulkDoor:
+class BulkDoor(Doorway):
     """Takes connections for some repos' machines; `act` carries out what a command to one of them returned."""
 
     def __init__(self, repos: Sequence[Repo], act: Callable[[Repo, list[Effect]], None], server: Server) -> None:
+        super().__init__(MAX_CONNECTIONS)
         self.port = 0
-        self.turned_away = 0
         self._repos: Final = repos
         self._act: Final = act
         self._server: Final = server
-        self._open: Final[set[asyncio.Task[None]]] = set()  # bound: MAX_CONNECTIONS
 
     @contextlib.asynccontextmanager
     async def opened(self, host: str, port: int) -> AsyncIterator[BulkDoor]:
         """Listen while the block runs; raises `BadConfig`."""
         try:
-            listening = await asyncio.start_server(self._connected, host, port)
+            listening = await asyncio.start_server(self.connected, host, port)
         except OSError as error:
             raise BadConfig(f"cannot listen on {host}:{port} (bulk): {in_use(error, 'bulk')}") from None
         self.port = listening.sockets[0].getsockname()[1]
-        try:
+        async with self.kept(listening):
             yield self
-        finally:
-            listening.close()
-            for task in list(self._open):
-                task.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._open) >= MAX_CONNECTIONS:
-            self.turned_away += 1
-            writer.close()
-            return
-        self._open.add(task)
-        try:
-            await self._read(reader, str(writer.get_extra_info("peername")))
-        except ConnectionError:
-            pass  # what came before is kept
-        finally:
-            self._open.discard(task)
-            writer.close()
-
-    async def _read(self, reader: asyncio.StreamReader, peer: str) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take in what is written; if the connection breaks, what came before is kept."""
+        peer = str(writer.get_extra_info("peername"))
         stream = BulkStream()
         refusals: list[str] = []
         kept = 0

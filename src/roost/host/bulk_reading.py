@@ -27,6 +27,7 @@ from roost.host.bulk_frames import (
     frame_head,
     questions_of,
 )
+from roost.host.doorway import Doorway
 from roost.host.listen import in_use, listen_unix
 from roost.host.rocks import RocksStore
 from roost.naming.number import var
@@ -41,63 +42,45 @@ _PER_QUESTION: Final = 16  # readings' worth of a slice that a question takes, w
 _BUFFER_BYTES: Final = 1 << 20  # that wait for a client, beside a slice
 
 
-class ReadingDoor:
+class ReadingDoor(Doorway):
     """Answers for some repos' machines."""
 
     def __init__(self, repos: Sequence[Repo]) -> None:
+        super().__init__(MAX_CONNECTIONS)
         self.address = ""
         self.answered = 0  # questions
-        self.turned_away = 0  # connections
         self.refused = 0  # requests
         self._repos: Final = repos
         self._turn: Final = asyncio.Lock()
-        self._open: Final[set[asyncio.Task[None]]] = set()  # bound: MAX_CONNECTIONS
 
     @contextlib.asynccontextmanager
     async def opened(self, door: Door) -> AsyncIterator[ReadingDoor]:
         """Listen while the block runs; raises `BadConfig`."""
         if isinstance(door, Path):
-            listening = await asyncio.start_unix_server(self._connected, sock=_socket_at(door))
+            listening = await asyncio.start_unix_server(self.connected, sock=_socket_at(door))
             self.address = str(door)
         else:
             listening = await self._listen(*door)
             self.address = f"{door[0]}:{listening.sockets[0].getsockname()[1]}"
         try:
-            yield self
+            async with self.kept(listening):
+                yield self
         finally:
-            listening.close()
-            for task in list(self._open):
-                task.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
             if isinstance(door, Path):
                 door.unlink(missing_ok=True)
 
     async def _listen(self, host: str, port: int) -> asyncio.Server:
         try:
-            return await asyncio.start_server(self._connected, host, port)
+            return await asyncio.start_server(self.connected, host, port)
         except OSError as error:
             reason = in_use(error, "bulk-read")
             raise BadConfig(f"cannot listen on {host}:{port} (bulk reading): {reason}") from None
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._open) >= MAX_CONNECTIONS:
-            self.turned_away += 1
-            writer.close()
-            return
-        self._open.add(task)
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
         writer.transport.set_write_buffer_limits(_BUFFER_BYTES)
-        try:
-            while await self._answer_request(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has what it wanted, or is gone
-        except asyncio.CancelledError:
-            writer.transport.abort()  # the door is closed, and nobody awaits this task who would want to know
-        finally:
-            self._open.discard(task)
-            writer.close()
+        while await self._answer_request(reader, writer):
+            pass
 
     async def _answer_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether another may follow."""
