@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -196,8 +197,16 @@ def test_the_repo_in_use_is_killed_in_mid_batch(
         used.kill()
         passed.open()
         query.awaitTermination()
-        used.start()  # it has what it had not handed on when it died
+        used.start()  # it has what it had not handed on when it died, and lacks what was published since
+        _settled(world, (used, other), {name: wire for name, wire in expected.items() if name.startswith(GROUPS[1])})
         gated_job.start(spark, said).awaitTermination()
-        early, late = world.published(used), world.published(other)
-        assert all(early[name] == late[name] for name in early.keys() & late.keys())
-        assert early | late == expected
+        _settled(world, (used, other), expected)
+
+
+def _settled(world: World, repos: tuple[RepoProcess, ...], expected: dict[str, bytes]) -> None:
+    """Wait until each of them has everything, and in the same form, after which nobody can tell them apart."""
+    until = time.monotonic() + LIMIT_S
+    for repo in repos:
+        while (found := world.published(repo)) != expected and time.monotonic() < until:
+            time.sleep(0.2)
+        assert found == expected
