@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
@@ -16,7 +17,7 @@ from tests.hall import GROUP, Hall
 from tests.loops import run
 
 from roost.errors import NoKey, Unreachable
-from roost.host import bulk_reading, connect, stretch_checking, stretches
+from roost.host import ACCEPT_ANY, bulk_reading, connect, running, stretch_checking, stretches
 from roost.host.keystore import KeyStore
 from roost.host.listening import Listen
 from roost.host.repo import RunningRepo, duty_of, running_repo
@@ -25,15 +26,17 @@ from roost.host.stretch_access import TIMEOUT_S
 from roost.host.stretches import Access, Fetched, Stretch, StretchReader
 from roost.machine import Effect
 from roost.naming import Name
-from roost.naming.building import numbered
+from roost.naming.building import SERVICE, numbered
+from roost.node import Node, NodeSettings
 from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.cause import REPLICATION
+from roost.repo.question import ASK, encode_bundle
 from roost.repo.shelf import Shelf
 from roost.repo.store import Write, Written
 from roost.sim import deployment
 from roost.trust import Recipient, Sealer, generate
 from roost.trust.access import key_data_name, parse_sealed
-from roost.wire import Data, Signer, make_data
+from roost.wire import Data, Interest, Signer, make_data
 from roost.wire.reading import SENML_CBOR, Reading
 
 TEMP, HUM = (GROUP.stream("pi1", "room1", metric).name for metric in ("temp", "hum"))
@@ -241,7 +244,7 @@ def test_when_a_door_closes_in_the_middle_the_next_goes_on_and_then_the_face(
         async with contextlib.AsyncExitStack() as first, at_work(hall, "repo2") as repo2:
             repo1 = await first.enter_async_context(at_work(hall, "repo1"))
             doors = [(door(repo1), door(repo2)), (door(repo2), str(hall.folder / "nobody.sock"))]
-            found = await read(Access((unix(repo2),), bulk=doors[0]), Stretch(TEMP, 1, 1000), then=first.aclose)
+            found = await read(Access((unix(repo2),), home(hall), bulk=doors[0]), Stretch(TEMP, 1, 1000), then=first.aclose)
             assert packets(found) == expected(data)
             opened = repo2.reading_door
             assert opened is not None
@@ -251,7 +254,7 @@ def test_when_a_door_closes_in_the_middle_the_next_goes_on_and_then_the_face(
                 for task in list(opened._open):
                     task.cancel()
 
-            found = await read(Access((unix(repo2),), bulk=doors[1]), Stretch(TEMP, 1, 1000), then=close_door)
+            found = await read(Access((unix(repo2),), home(hall), bulk=doors[1]), Stretch(TEMP, 1, 1000), then=close_door)
             assert packets(found) == expected(data)
             assert opened.answered == 1
             assert repo2.repos[0].questions.answered > 0
@@ -282,6 +285,35 @@ def test_a_forged_reading_is_refused_with_its_rule_unless_another_repo_has_the_r
                 assert packets(found) == expected(data[:76] + data[77:])
                 assert [number for fetched in found for number, _ in fetched.refused] == [77]
                 assert {fetched.verified for fetched in found} == {True}
+
+    run(test)
+
+
+def test_a_unix_socket_behind_which_no_repo_of_the_group_answers_is_believed_nothing(hall: Hall) -> None:
+    forged = [reading(TEMP, number, signer(hall, "pi2")) for number in (1, 2)]
+    shown = [hall.identities[name].certificate.data for name in (deployment.panel("pi2").name, GROUP.name.prefix(-1))]
+
+    def bundle(interest: Interest) -> Data:
+        content = encode_bundle([each.wire for each in forged], [(3, 4)])
+        return make_data(interest.name, content, signer(hall, "pi2"), freshness_ms=1000)
+
+    def certificate(interest: Interest) -> Data | None:
+        return next((each for each in shown if each.name.starts_with(interest.name)), None)
+
+    async def test() -> None:
+        listen = Listen(unix=hall.folder / "node.sock")
+        async with running(Node(NodeSettings(), random.Random(1)), listen) as listening:
+            uri = listening.uris[0]
+            async with (
+                connect(uri, verifier=ACCEPT_ANY, signer=signer(hall, "pi2")) as rogue,
+                rogue.serve(GROUP.name / SERVICE / ASK, bundle),
+                rogue.serve(GROUP.name.prefix(-2), certificate),
+            ):
+                (found,) = await read(Access((uri,), home(hall), timeout_s=0.5), Stretch(TEMP, 1, 4))
+        assert [number for number, _ in found.refused] == [1, 2]
+        assert found.missing == [3, 4]
+        assert not found.packets
+        assert not found.dropped
 
     run(test)
 

@@ -10,8 +10,10 @@
 | timeout | seconds until a reading that nobody gives is missing, and repos unreachable | 10                           |
 
 `boundary` verifies what came over a network. What a repo on this machine gives out of its own store was verified when
-it was stored: that is what comes through a bulk door on this machine, or in the bundles of a repo whose Unix socket is
-named in `repos`. A node that was merely found may lead anywhere, so what comes over it is verified.
+it was stored: that is what comes through a bulk door that is a Unix socket, or in bundles over a Unix socket named in
+`repos` that a repo of the group has signed, for a node behind such a socket may have had them from anywhere. Anybody on
+this machine can listen at a loopback address, and a node that was merely found may lead anywhere: what comes from
+there is verified.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from roost.errors import BadConfig
 from roost.host.address import parse_uri
-from roost.host.bulk_frames import door_of, is_near
+from roost.host.bulk_frames import door_of
 from roost.host.keystore import KeyStore
 from roost.host.paths import home as default_home
 from roost.naming import Name
@@ -98,13 +100,13 @@ class Access:
         return Name.parse(self.group) if self.group else stream.prefix(-_PANEL_DEVICE_METRIC)
 
     def verifies_repo(self, uri: str | None) -> bool:
-        """Whether the bundles that come from a repo are to be verified."""
+        """Whether every reading in the bundles that come this way is to be verified; else that they are a repo's is."""
         near = uri is not None and parse_uri(uri).scheme == "unix"
         return self.verify == ALWAYS or (self.verify == BOUNDARY and not near)
 
     def verifies_door(self, address: str) -> bool:
         """Whether what comes through a bulk door is to be verified."""
-        return self.verify == ALWAYS or (self.verify == BOUNDARY and not is_near(door_of(address)))
+        return self.verify == ALWAYS or (self.verify == BOUNDARY and not isinstance(door_of(address), Path))
 
     @property
     def verifies_names(self) -> bool:

@@ -23,6 +23,7 @@ from roost.host.stretch_pieces import Fetched, Piece
 from roost.host.stretch_ways import Ways
 from roost.naming.building import SERVICE, numbered
 from roost.repo.question import ASK, MAX_CONTENT_BYTES, MAX_DROPPED, Bundle, Run, encode_question
+from roost.wire import Data
 
 AT_ONCE: Final = 16  # questions under way, over all pieces
 NAMES_AT_ONCE: Final = 256  # readings under way by name, of a piece
@@ -80,13 +81,13 @@ class Gathering:
                     answer, came = await self.ways.ask(name, is_prefix=True, is_fresh=True)
                 else:
                     answer, came = await self.ways.ask_at(at, name, is_prefix=True, is_fresh=True), at
-            doubtful = self._verifies[came % len(self.ways)]
             try:
                 packets, sealed, dropped = open_bundle(answer.content, stream.value, low, high)
             except BadPacket:
                 return  # it is as good as no answer: others are asked by name
-            if dropped and doubtful and await self._checks().refusals([(0, answer.wire)]):
-                dropped = []  # whoever says so may not say so
+            doubtful = self._verifies[came % len(self.ways)]
+            if (dropped or not doubtful) and not await self._is_repos(answer):
+                doubtful, dropped = self._access.verifies_names, []  # whoever says so may not say so
             piece.take(packets, sealed, doubtful=doubtful)
             piece.drop(dropped)
             if packets:
@@ -99,6 +100,10 @@ class Gathering:
                 return
             while any(run[0] <= low <= run[1] for run in dropped):
                 low = next(run[1] for run in dropped if run[0] <= low <= run[1]) + 1
+
+    async def _is_repos(self, answer: Data) -> bool:
+        """Whether a repo of the group has signed an answer, where that matters."""
+        return not self._access.verifies_names or not await self._checks().refusals([(0, answer.wire)])
 
     # -- one by one
 
