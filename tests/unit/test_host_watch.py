@@ -12,7 +12,7 @@ import pytest
 from tests.loops import run
 
 from roost.cli import main
-from roost.errors import BadName, BadTopic, Disconnected
+from roost.errors import BadName, BadTopic, Disconnected, Unreachable
 from roost.host import Face, Listen, connect, connect_sync
 from roost.host.keystore import KeyStore
 from roost.host.paths import home
@@ -27,6 +27,7 @@ from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.catalogue import catalogue_of
 from roost.repo.cause import INSERT
 from roost.sync.subscriptions import NameRange
+from roost.wire import Data
 from roost.wire.reading import TEXT, Reading
 
 GROUP = Name.parse("/BigCompany/Building1/Electricity")
@@ -58,16 +59,20 @@ async def insert(running: RunningRepo, face: Face, stream: Name, *numbers: int) 
     """Have a repo keep readings, a second between two numbers; returns when they are kept."""
     for number in numbers:
         reading = Reading(BEGAN + number * SECOND, TEXT, b"1")
-        packet = face.sign(numbered(stream, number), reading.encode())
-        kept = asyncio.get_running_loop().create_future()
+        await keep(running, face.sign(numbered(stream, number), reading.encode()))
 
-        def then(refusal: str, now: int, kept: asyncio.Future[str] = kept) -> list[Effect]:  # noqa: ARG001  its shape
-            kept.set_result(refusal)
-            return []
 
-        machine = running.repos[0]
-        running.act(machine, machine.insert(packet, INSERT, then, running.server.clock()))
-        assert await kept == ""
+async def keep(running: RunningRepo, packet: Data) -> None:
+    """Have a repo keep a packet; returns when it is kept."""
+    kept: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def then(refusal: str, now: int) -> list[Effect]:  # noqa: ARG001  its shape
+        kept.set_result(refusal)
+        return []
+
+    machine = running.repos[0]
+    running.act(machine, machine.insert(packet, INSERT, then, running.server.clock()))
+    assert await kept == ""
 
 
 async def risen(watch: Watch, stream: Name, number: int) -> dict[Name, int]:
@@ -226,6 +231,52 @@ def test_pages_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     run(test)
 
 
+def test_times_of_a_long_run_take_few_questions_and_leave_out_what_is_not_there() -> None:
+    async def test() -> None:
+        async with repo() as running, connect() as face, face.group(GROUP).watch() as watch:
+            there = [*range(1, 101), *range(301, 321)]
+            await insert(running, face, VOLTAGE, *there)
+            await insert(running, face, LIGHT, 1)
+            await risen(watch, VOLTAGE, 320)
+            questions = running.repos[0].questions
+            before = questions.answered
+            assert await watch.times(VOLTAGE, 3, 400) == {each: BEGAN + each * SECOND for each in there if each >= 3}
+            assert questions.answered - before < 20
+            assert await watch.times(VOLTAGE, 150, 250) == {}
+            assert await watch.times(LIGHT, 2, 1) == {}
+
+    run(test)
+
+
+def test_a_reading_without_a_time_has_none_and_one_too_large_for_a_bundle_has() -> None:
+    async def test() -> None:
+        async with repo() as running, connect() as face, face.group(GROUP).watch() as watch:
+            await insert(running, face, VOLTAGE, 1, 4)
+            await keep(running, face.sign(numbered(VOLTAGE, 2), Reading(BEGAN, TEXT, b"x" * 7700).encode()))
+            await keep(running, face.sign(numbered(VOLTAGE, 3), b"no reading"))
+            await risen(watch, VOLTAGE, 4)
+            expected = {1: BEGAN + SECOND, 2: BEGAN, 4: BEGAN + 4 * SECOND}
+            assert await watch.times(VOLTAGE, 1, 4) == expected
+
+    run(test)
+
+
+def test_an_answer_that_cannot_be_read_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with repo() as running, connect() as face, face.group(GROUP).watch() as watch:
+            await insert(running, face, VOLTAGE, 1, 3)
+            await risen(watch, VOLTAGE, 3)
+            with monkeypatch.context() as garbled:
+                for encoder in ("encode_gapped", "encode_streams", "encode_bundle"):
+                    garbled.setattr(f"roost.pubsub.repos.questions.{encoder}", lambda *_: b"\x01\x02garbled")
+                for asking in (watch.holes(), watch.boundaries(BEGAN), watch.times(VOLTAGE, 1, 3)):
+                    with pytest.raises(Unreachable, match="cannot be read"):
+                        await asking
+            assert await watch.holes() == {VOLTAGE: [(2, 2)]}
+
+    run(test)
+
+
 # -- fail-over
 
 
@@ -269,6 +320,7 @@ def test_the_same_without_await() -> None:
             assert watch.numbers() == {VOLTAGE: 3}
             assert watch.holes() == {VOLTAGE: [(2, 2)]}
             assert watch.boundaries(BEGAN + 3 * SECOND) == {VOLTAGE: 2}, "what is missing may be of that time"
+            assert watch.times(VOLTAGE, 1, 3) == {number: BEGAN + number * SECOND for number in (1, 3)}
             assert not watch.changed(0)
             with face.group(GROUP).panel("Panel1") as panel:
                 panel.publish("Heater/Current", 1)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+from types import ModuleType
 
 import pytest
 
 from roost.errors import BadConfig, RoostError
+from roost.host import stretch_access
 from roost.host.times import duration
 from roost.machine import SECOND
+from roost.pipeline import options as source_options
+from roost.pipeline import publishing
 from roost.pipeline.input import Input
-from roost.pipeline.options import SourceOptions, moment
+from roost.pipeline.options import SourceOptions, check_names, moment
 from roost.pipeline.publishing import SinkOptions
 
 GROUP = {"group": "/Big/B1/Raw"}
@@ -60,6 +65,44 @@ def test_inputs_come_back_as_they_were_written() -> None:
 def test_what_cannot_be_meant_says_what_to_write(options: dict[str, str], says: str) -> None:
     with pytest.raises(RoostError, match=says):
         SourceOptions.read(options)
+
+
+# -- names
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("subscirbe", "subscribe"),
+        ("maxrowpertrigger", "maxRowsPerTrigger"),
+        ("Repo", "repos"),
+        ("onconflicts", "onConflict"),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_the_one_that_is_meant(name: str, meant: str) -> None:
+    with pytest.raises(BadConfig, match=f"no option '{name}', is {meant} meant\\? roost.pipeline.options lists"):
+        SourceOptions.read({**GROUP, name: "1"})
+
+
+def test_an_option_like_no_other_is_refused_with_where_they_are_listed() -> None:
+    with pytest.raises(BadConfig, match=r"no option 'mergeschema': .*roost\.pipeline\.publishing"):
+        SourceOptions.read({**GROUP, "mergeschema": "true"})
+
+
+@pytest.mark.parametrize("where", [source_options, publishing, stretch_access])
+def test_every_option_that_is_documented_is_known(where: ModuleType) -> None:
+    assert where.__doc__ is not None
+    rows = re.findall(r"^\| ([\w, ]+?) +\|", where.__doc__, re.MULTILINE)
+    names = [name for row in rows if row != "option" for name in row.split(", ")]
+    assert len(names) >= 6
+    check_names(names)
+
+
+def test_source_and_sink_may_share_options_and_spark_adds_its_own() -> None:
+    sink = {"panel": "job", "onConflict": "fail", "copies": "2", "changes": "true", "targets": "{}"}
+    sparks = {"path": "/x", "paths": "[]", "checkpointLocation": "/c", "queryName": "q"}
+    table = {"provider": "roost", "owner": "me", "option.group": GROUP["group"]}
+    assert SourceOptions.read({**GROUP, **sink, **sparks, **table}) == SourceOptions.read(GROUP)
 
 
 def test_times_are_dates_or_how_long_ago() -> None:

@@ -59,6 +59,11 @@ class SyncFace(Closing):
         """The other end, as a URI."""
         return self._face.where
 
+    @property
+    def is_up(self) -> bool:
+        """Whether the other end can be reached now; if not, it is dialled again."""
+        return self._open and self._face.is_up
+
     def fetch(self, name: NameLike, **options: Any) -> Data:  # noqa: ANN401  those of `Face.fetch`
         """Fetch one Data and verify it; options as `Face.fetch`."""
         return self._run(self._face.fetch(name, **options))

@@ -136,6 +136,10 @@ class SyncWatch(Closing):
         """The lowest number of every watched stream at or after a time, or the one behind its highest."""
         return self._run(self._watch.boundaries(time_ns))
 
+    def times(self, stream: Name, low: int, high: int) -> dict[int, int]:
+        """The event times of readings low to high of a watched stream, as the nearest repo has them."""
+        return self._run(self._watch.times(stream, low, high))
+
     def close(self) -> None:
         """Watch no longer; harmless when the face is closed already."""
         with contextlib.suppress(Disconnected):
@@ -169,9 +173,9 @@ class SyncStreamGroup:
         """The readings low to high of a stream, or to the newest."""
         return self._run(self._group.read(stream, low, high))
 
-    def streams(self) -> dict[Name, int]:
-        """All streams of the group, each with its highest number."""
-        return self._run(self._group.streams())
+    def streams(self, prefix: NameLike | None = None) -> dict[Name, int]:
+        """All streams of the group, or at or below a prefix, each with its highest number."""
+        return self._run(self._group.streams(prefix))
 
     def catalogue(self) -> Catalogue:
         """What the panels of the group say about their streams."""

@@ -4,12 +4,13 @@
         await watch.ready()
         numbers = watch.numbers()                  stream → highest number
         holes = await watch.holes()                stream → runs of those numbers that the nearest repo has not got
+        times = await watch.times(stream, 1, 100)  number → event time of the readings that it has got
         await watch.changed(timeout_s=1)           whether there is news since `numbers` was called
 
 Partial sync with the nearest repo says what changes, streams that come to be included; a number that was told stays,
 whichever repo answers next. So it may be ahead of a repo that took over: what that one has not heard of yet is a hole
 like any other. That a hole is filled is no news; who waits for it asks for the holes again, and asks for the numbers
-first, so that the holes are the newer of the two.
+first, so that the holes are the newer of the two. An answer that cannot be read is as good as none: `Unreachable`.
 
 Left out are the records of repos, of which partial sync does not tell, and the catalogues of panels, unless a wish
 begins with the name of one (`Panel1/catalogue/streams`).
@@ -19,9 +20,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
+from roost.errors import BadPacket, Unreachable, Untrusted
 from roost.host.history import History
 from roost.host.residence import Residence, Way
 from roost.machine import Effect, Note
@@ -32,11 +35,17 @@ from roost.pubsub.membership import Membership
 from roost.repo import intervals
 from roost.repo.catalogue import catalogue_of
 from roost.repo.gaps import decode_gapped
-from roost.repo.question import Gaps, Run, Since, decode_streams
+from roost.repo.question import Asked, Bundle, Gaps, Run, Since, decode_bundle, decode_streams
 from roost.sync.port import Learned
 from roost.sync.presets import ROOST_PARTIAL
 from roost.sync.psync_consumer import UNHEARD, PSyncConsumer
 from roost.sync.subscriptions import NameRange, Ranges
+from roost.wire import Data
+from roost.wire.reading import decode_reading
+
+Answer = TypeVar("Answer")
+
+_PER_QUESTION: Final = 64  # readings; what does not fit an answer is asked for again
 
 
 class Selection:
@@ -109,18 +118,7 @@ class Watch(Residence[Membership[PSyncConsumer]]):
 
     async def holes(self) -> dict[Name, list[Run]]:
         """The numbers up to the highest that the nearest repo neither holds nor dropped, of streams that lack some."""
-        found: dict[Name, list[int]] = {}  # as `intervals` has them; bound: the watched streams and a repo's runs
-        for each in self._selection.ranges:
-            async for stream, runs in self._gaps(each):
-                highest = self._numbers.get(stream, 0)
-                for low, high in runs:
-                    if low <= highest:
-                        intervals.add(found.setdefault(stream, []), low, min(high, highest))
-        for stream, number in self.part.member.behind.items():
-            highest = self._numbers.get(stream, 0)
-            if number < highest:
-                intervals.add(found.setdefault(stream, []), number + 1, highest)
-        return {stream: intervals.pairs(bounds) for stream, bounds in found.items()}
+        return await self._lacking(self._selection.ranges)
 
     async def boundaries(self, time_ns: int) -> dict[Name, int]:
         """The lowest number of every watched stream at or after a time, or the one behind its highest."""
@@ -128,6 +126,26 @@ class Watch(Residence[Membership[PSyncConsumer]]):
         for each in self._selection.ranges:
             page = {stream: number async for stream, number in self._since(each, time_ns) if self._watched(stream)}
             found.update(page)
+        return found
+
+    async def times(self, stream: Name, low: int, high: int) -> dict[int, int]:
+        """The event times of readings low to high of a watched stream, as the nearest repo has them; no others."""
+        found: dict[int, int] = {}  # bound: what was asked for
+        lacking: list[Run] | None = None  # until a bundle leaves something open
+        number, high = low, min(high, self._numbers.get(stream, 0))
+        while number <= high:
+            asked = Bundle(stream, number, min(high, number + _PER_QUESTION - 1))
+            bundled = await self._answer(asked, partial(decode_bundle, asked=asked))
+            found.update(_times(bundled.readings))
+            after = bundled.readings[-1][0] + 1 if bundled.readings else _behind(bundled.dropped, number)
+            if after == number:
+                if lacking is None:
+                    lacking = (await self._lacking([NameRange(stream, stream)])).get(stream, [])
+                after = _behind(lacking, number)
+            if after == number:  # too large for a bundle
+                found.update(await self._time(stream, number))
+                after += 1
+            number = after
         return found
 
     # -- what partial sync tells
@@ -169,11 +187,25 @@ class Watch(Residence[Membership[PSyncConsumer]]):
 
     # -- what repos are asked
 
+    async def _lacking(self, ranges: Sequence[NameRange]) -> dict[Name, list[Run]]:
+        found: dict[Name, list[int]] = {}  # as `intervals` has them; bound: the watched streams and a repo's runs
+        for each in ranges:
+            async for stream, runs in self._gaps(each):
+                highest = self._numbers.get(stream, 0)
+                for low, high in runs:
+                    if low <= highest:
+                        intervals.add(found.setdefault(stream, []), low, min(high, highest))
+        for stream, number in self.part.member.behind.items():
+            highest = self._numbers.get(stream, 0)
+            if number < highest and any(each.covers(stream) for each in ranges):
+                intervals.add(found.setdefault(stream, []), number + 1, highest)
+        return {stream: intervals.pairs(bounds) for stream, bounds in found.items()}
+
     async def _gaps(self, wanted: NameRange) -> AsyncIterator[tuple[Name, tuple[Run, ...]]]:
         for prefix, after in _searches(wanted):
             question: Gaps | None = Gaps(prefix, after)
             while question is not None:
-                gapped = decode_gapped((await self._history.ask(question)).content, question)
+                gapped = await self._answer(question, partial(decode_gapped, asked=question))
                 for entry in gapped.entries:
                     yield entry
                 more = gapped.after is not None and wanted.covers(gapped.after)
@@ -183,12 +215,42 @@ class Watch(Residence[Membership[PSyncConsumer]]):
         for prefix, start in _searches(wanted):
             after, more = start, True
             while more:
-                streams = decode_streams((await self._history.ask(Since(prefix, time_ns, after))).content)
+                streams = await self._answer(Since(prefix, time_ns, after), decode_streams)
                 for entry in streams.entries:
                     yield entry
                 last = streams.entries[-1][0] if streams.entries else None
                 more = streams.more and last is not None and wanted.covers(last) and (after is None or last > after)
                 after = last
+
+    async def _time(self, stream: Name, number: int) -> dict[int, int]:
+        try:
+            readings = await self._history.read(stream, number, number)
+        except (Unreachable, BadPacket, Untrusted):
+            return {}
+        return {each.number: each.event_time for each in readings if each.reading is not None}
+
+    async def _answer(self, question: Asked, decode: Callable[[bytes], Answer]) -> Answer:
+        content = (await self._history.ask(question)).content
+        try:
+            return decode(content)
+        except BadPacket as error:
+            raise Unreachable(
+                f"{self.name}: a repo gave an answer that cannot be read, the next one may do better: {error}"
+            ) from None
+
+
+def _times(readings: Sequence[tuple[int, Data]]) -> Iterator[tuple[int, int]]:
+    for number, data in readings:
+        with contextlib.suppress(BadPacket):  # it does not say
+            yield number, decode_reading(data.content).time
+
+
+def _behind(runs: Sequence[Run], number: int) -> int:
+    """The first number from this one on that is in none of the runs, which rise."""
+    for low, high in runs:
+        if low <= number <= high:
+            number = high + 1
+    return number
 
 
 def _searches(wanted: NameRange) -> list[tuple[Name, Name | None]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
+from roost.host.background import Closing
 from roost.host.stretch_access import Access
 from roost.pipeline.input import Input
 from roost.pipeline.options import LATEST, SourceOptions, moment
@@ -58,8 +60,8 @@ class Frozen:
         return self._view.times(stream, low, high)
 
 
-class Driving:
-    """All inputs of a source; `look` makes the view of one."""
+class Driving(Closing):
+    """All inputs of a source; `look` makes the view of one, which is closed with this if it has to be."""
 
     def __init__(
         self,
@@ -70,7 +72,17 @@ class Driving:
         self._options: Final = options
         self._clock: Callable[[], int] = clock
         self._planners: Final = {wanted.name: Planner(wanted) for wanted in options.inputs}
-        self._views: Final[dict[str, View]] = {wanted.name: look(options.access, wanted) for wanted in options.inputs}
+        self._views: Final[dict[str, View]] = {}
+        with ExitStack() as opened:
+            for wanted in options.inputs:
+                view = self._views[wanted.name] = look(options.access, wanted)
+                if isinstance(view, Closing):
+                    opened.enter_context(view)
+            self._opened: Final = opened.pop_all()
+
+    def close(self) -> None:
+        """Look no longer."""
+        self._opened.close()
 
     # -- in a stream
 

@@ -15,13 +15,16 @@
 | maxRowsPerTrigger | at most so many readings per batch; 1,000,000                                              |
 | lost              | `fail` or `missing`: what to do about readings that nobody has any more                    |
 
-How repos are reached, and as whom, is in `roost.host.stretch_access`. Names of options have no case.
+How repos are reached, and as whom, is in `roost.host.stretch_access`. Names of options have no case. Source and sink
+may be given the same options, so either knows those of the other; a name that is nobody's is refused, because what it
+was to say would be left undone in silence.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,6 +43,17 @@ MAX_ROWS: Final = 1_000_000
 PARTITIONS: Final = 2
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
+
+_SOURCE: Final = (
+    "group subscribe since until startingOffset endingOffset window key deadline step inputs partitions "
+    "maxRowsPerTrigger lost"
+)
+_SINK: Final = "group panel job version program targets output onConflict copies changes"
+_ACCESS: Final = "repos home verify bulk timeout"
+_OURS: Final = {name.lower(): name for name in f"{_SOURCE} {_SINK} {_ACCESS}".split()}
+# What Spark adds: the paths of `load` and `start`, the settings of streaming writes, what a table is made of.
+_SPARKS: Final = frozenset({"path", "paths", "checkpointlocation", "queryname", "provider", "owner"})
+_OF_A_TABLE: Final = "option."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,7 @@ class SourceOptions:
     @staticmethod
     def read(options: Mapping[str, str]) -> SourceOptions:
         """Read the options of Spark; raises `BadConfig` that says which is wrong and what to write."""
+        check_names(options)
         said = {key.lower(): str(value).strip() for key, value in options.items()}
         inputs = _inputs(said)
         names = [wanted.name for wanted in inputs]
@@ -81,6 +96,23 @@ class SourceOptions:
             partitions=_count(said, "partitions", PARTITIONS),
             max_rows=_count(said, "maxrowspertrigger", MAX_ROWS),
             lost=lost,
+        )
+
+
+def check_names(options: Iterable[str]) -> None:
+    """Refuse options that neither the source, nor the sink, nor Spark has; raises `BadConfig` that says which is meant.
+
+    Spark hands names over in small letters.
+    """
+    for name in sorted(options):
+        low = name.lower()
+        if low in _OURS or low in _SPARKS or low.startswith(_OF_A_TABLE):
+            continue
+        near = difflib.get_close_matches(low, _OURS, 1)
+        meant = f", is {_OURS[near[0]]} meant?" if near else ":"
+        raise BadConfig(
+            f"there is no option {name!r}{meant} roost.pipeline.options lists those of the source, "
+            "roost.pipeline.publishing those of the sink, roost.host.stretch_access how repos are reached"
         )
 
 

@@ -21,7 +21,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
@@ -33,8 +33,9 @@ from roost.host.blocking_inserting import SyncInserter
 from roost.host.stretch_access import Access
 from roost.naming import Name
 from roost.naming.building import Group
-from roost.pipeline.changes import Changes
+from roost.pipeline.changes import ROUNDS, Changes, marker_of, others_of
 from roost.pipeline.faces import face_of
+from roost.pipeline.options import check_names
 from roost.pipeline.report import Report
 from roost.pipeline.virtual import VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow, read_rows
@@ -84,6 +85,7 @@ class SinkOptions:
     @staticmethod
     def read(options: Mapping[str, str]) -> SinkOptions:
         """Read the options of Spark; raises `BadConfig`."""
+        check_names(options)
         said = {key.lower(): str(value).strip() for key, value in options.items()}
         if "targets" in said:
             try:
@@ -121,15 +123,29 @@ class Publisher:
             ready = _with(part, "number", first) if self._changes else part
             rows = [*read_rows(shaped(ready, self._options.output))]
             if self._changes:
-                changed = Changes(self._face.group(self._options.targets[stage].group), panel)
-                count = len(rows)
-                rows = [*changed.numbered(rows)]
-                report.unchanged += count - len(rows)
-            self._insert(stage, [*self._packets(panel, rows, report)], report)
+                self._publish_changes(stage, panel, rows, report)
+            else:
+                self._tell(self._insert(stage, [*self._packets(panel, rows, report)], report), report)
         return report
 
-    def _insert(self, stage: str, packets: list[Data], report: Report) -> None:
+    def _publish_changes(self, stage: str, panel: VirtualPanel, rows: list[VirtualRow], report: Report) -> None:
+        group = Name.parse(self._options.targets[stage].group)
+        changes = Changes(self._face.group(group), panel, others_of(self._options.access, group))
+        changed = [*changes.numbered(rows)]
+        report.unchanged += len(rows) - len(changed)
+        taken = self._insert(stage, [*self._packets(panel, changed, report)], report)
+        for _ in range(ROUNDS):
+            if not taken:
+                return
+            changed = [*changes.again(name for name, _ in taken)]
+            report.unchanged += len(taken) - len(changed)
+            taken = self._insert(stage, [*self._packets(panel, changed, report)], report)
+        self._tell(taken, report)
+
+    def _insert(self, stage: str, packets: list[Data], report: Report) -> list[tuple[Name, str]]:
+        """Have packets kept; returns the names under which another content is."""
         inserter = _inserter(self._options, self._options.targets[stage])
+        conflicts: list[tuple[Name, str]] = []
         for low in range(0, len(packets), _SLICE):
             outcome = inserter.insert(packets[low : low + _SLICE])
             if outcome.refused:
@@ -137,10 +153,14 @@ class Publisher:
                 raise Refused(f"repos refuse {len(outcome.refused)} readings, the first {name}: {reason}", _PERSISTENT)
             report.kept += outcome.kept
             report.present += outcome.present
-            report.conflicts += len(outcome.conflicts)
-            report.tell(f"conflict: {name}: {reason}" for name, reason in outcome.conflicts)
-            if outcome.conflicts and self._options.on_conflict == FAIL:
-                raise Refused(f"another content is published already; {report.alarms[-1]}", _PERSISTENT)
+            conflicts += outcome.conflicts
+        return conflicts
+
+    def _tell(self, conflicts: list[tuple[Name, str]], report: Report) -> None:
+        report.conflicts += len(conflicts)
+        report.tell(f"conflict: {name}: {reason}" for name, reason in conflicts)
+        if conflicts and self._options.on_conflict == FAIL:
+            raise Refused(f"another content is published already; {report.alarms[-1]}", _PERSISTENT)
 
     def _packets(self, panel: VirtualPanel, rows: Iterable[VirtualRow], report: Report) -> Iterator[Data]:
         for row in rows:
@@ -149,9 +169,8 @@ class Publisher:
             except PoisonRow as poison:
                 report.poison += 1
                 report.tell([f"poison: {panel.place.name}/{row.output} {row.number}: {poison}"])
-                marker = replace(row, value=None, unit="", quality="good", missing_names="")
                 try:
-                    yield panel.packet(marker)
+                    yield panel.packet(marker_of(row))
                 except PoisonRow:
                     continue  # there is nothing to number it by
 

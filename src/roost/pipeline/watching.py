@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final
 
 from roost.errors import Unreachable
+from roost.host.background import Closing
 from roost.host.stretch_access import Access
 from roost.naming import Name
 from roost.pipeline.faces import face_of
@@ -23,25 +25,27 @@ HOLES_EVERY_S: Final = 1.0  # without other news: to see that holes are filled
 _WILDCARDS: Final = ("#", "+")
 
 
-class GroupView:
+class GroupView(Closing):
     """The streams of a group that an input wishes for."""
 
     def __init__(self, access: Access, wanted: Input) -> None:
         self.input: Final = wanted
         face = face_of(replace(access, group=""))
-        self._group: Final = face.group(wanted.group)
         self._prefix: Final = len(str(Name.parse(wanted.group))) + 1
-        self._watch: Final = self._group.watch(*wishes_of(wanted))
+        self._watch: Final = face.group(wanted.group).watch(*wishes_of(wanted))
         self._names: Final[dict[Name, str]] = {}  # bound: the streams of the group
         self._holes: dict[str, Sequence[Run]] = {}
         self._asked_at = 0.0
         self._asked_for: dict[str, int] = {}
         within_s = PATIENCE * access.timeout_s
-        if not self._watch.ready(within_s):
-            raise Unreachable(
-                f"no repo of {wanted.group} answered within {within_s:g} s, or none that {access.keys.home} trusts: is "
-                "one running, does `repos` name it, and does `home` have the group's trust anchor?"
-            )
+        with ExitStack() as otherwise:
+            otherwise.callback(self.close)  # or it would ask on, and warn, as long as this process lives
+            if not self._watch.ready(within_s):
+                raise Unreachable(
+                    f"no repo of {wanted.group} answered within {within_s:g} s, or none that {access.keys.home} "
+                    "trusts: is one running, does `repos` name it, and does `home` have the group's trust anchor?"
+                )
+            otherwise.pop_all()
 
     def numbers(self) -> Mapping[str, int]:
         """The highest number of every stream."""
@@ -63,15 +67,7 @@ class GroupView:
 
     def times(self, stream: str, low: int, high: int) -> Mapping[int, int]:
         """The event times of readings that are there."""
-        found: dict[int, int] = {}
-        for number in range(low, high + 1):
-            try:
-                for arrival in self._group.read(Name.parse(f"{self.input.group}/{stream}"), number, number):
-                    if arrival.reading is not None:
-                        found[arrival.number] = arrival.event_time
-            except Unreachable:
-                continue
-        return found
+        return self._watch.times(Name.parse(f"{self.input.group}/{stream}"), low, high)
 
     def close(self) -> None:
         """Watch no longer."""
