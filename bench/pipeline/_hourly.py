@@ -1,7 +1,7 @@
 """The job that is measured: hourly means of every stream of the hall, published to the group of rooms.
 
-It is the same whether rows come from the source or from Parquet: the aggregation and the sink of the product do it.
-Each run publishes under names of its own, so that none finds its results there already.
+`plain` is the same for rows that any of Spark's sources gives: Spark sums them up, and the sink of the product
+publishes. Each run publishes under names of its own, so that none finds its results there already.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import count
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from bench.pipeline._filled import HOUR_NS, STEP_NS, Pretended, fill
 from bench.pipeline._site import ROOMS, Site
@@ -40,7 +41,29 @@ def hourly(options: Mapping[str, str]) -> Running:
     return Running(draft.publish(str(ROOMS.name), JOB, device=device), options=options)
 
 
+def plain(rows: DataFrame, first: int, options: Mapping[str, str]) -> None:
+    """The same of rows in windows, the first of which is `first`, without anything of ours before the sink."""
+    run = next(_runs)
+    there = rows.filter("seq > 0")  # a stream that has nothing in a window has a row for that
+    sums = there.groupBy("stream", "panel", "device", "metric", "unit", "window", "window_start").agg(
+        f.expr("sum(cast(value as decimal(28, 9)))").alias("sum"),
+        f.expr("count(value)").alias("count"),
+        f.expr("min(seq)").alias("low"),
+        f.expr("max(seq)").alias("high"),
+        *[f.expr(f"sum({name})").alias(name) for name in ("expected", "received")],
+    )
+    results = sums.select(
+        f.format_string(f"run{run}-%s-%s/%s_mean", "panel", "device", "metric").alias("output"),
+        (f.col("window") - first + 1).alias("number"),
+        f.col("window_start").alias("event_time"),
+        f.expr("cast(sum / count as double)").alias("value"),
+        *("unit", "expected", "received"),
+        f.expr("array(named_struct('stream', stream, 'low', low, 'high', high))").alias("inputs"),
+    )
+    writer = results.write.format("roost").options(group=str(ROOMS.name), panel=JOB, **options)
+    writer.mode("append").save()
+
+
 def rows_of(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """What the source gives to such a job."""
-    job = hourly(options)
-    return spark.read.format("roost").options(**job._read(job.pipeline.stages)).load()  # as `Running.backfill` does
+    """All readings, in windows of an hour."""
+    return spark.read.format("roost").options(group=str(GROUP.name), window="1h", deadline="1d", **options).load()

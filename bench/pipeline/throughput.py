@@ -2,9 +2,9 @@
 
 One repo on this machine holds `ROOST_BENCH_ROWS` readings (a million, unless it is set) of the hall's 90 streams, ten
 seconds apart. `unverified` reads them through the bulk door, makes hourly means of every stream and publishes them;
-its peer reads a Parquet file of the same rows and columns, and does the same. `source` is the reading alone, summed up
-and thrown away, beside the same of Parquet. `verified` checks every signature; its peer verifies the same packets with
-one process per core, and nothing else.
+its peer reads a Parquet file of the same rows and columns, and does the same by plain Spark. `source` is the rows as
+they come, summed up by Spark and thrown away, beside the same of Parquet. `verified` checks every signature; its peer
+verifies the same packets with one process per core, and nothing else.
 
 `backfill` is one run of the job as `roost pipeline backfill` does it, after the others have warmed everything up;
 memory is measured during it, and at rest before.
@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 from bench.figure import Figure, alternate, progress
 from bench.pipeline._bare import limit
 from bench.pipeline._filled import reading
-from bench.pipeline._hourly import filled, hourly, rows_of
+from bench.pipeline._hourly import filled, hourly, plain, rows_of
 from bench.pipeline._memory import Peak, megabytes
 from bench.pipeline._site import Site
 from roost.pipeline.session import cores, spark_session
@@ -51,12 +51,13 @@ def unverified(spark: SparkSession, site: Site) -> Iterator[Figure]:
     with site.repo():
         progress("pipeline.throughput: the same rows as Parquet")
         rows_of(spark, options).write.parquet(path)
+        first = spark.read.parquet(path).agg(f.min("window")).collect()[0][0]
 
         def ours() -> float:
             return count / seconds(lambda: hourly(options).backfill(spark, since="earliest"))
 
         def parquet() -> float:
-            return count / seconds(lambda: hourly(options).process(spark.read.parquet(path), 0))
+            return count / seconds(lambda: plain(spark.read.parquet(path), first, options))
 
         ours(), parquet()
         whole = alternate(ours, parquet, rounds=ROUNDS, label="pipeline.throughput unverified")

@@ -244,7 +244,9 @@ def test_when_a_door_closes_in_the_middle_the_next_goes_on_and_then_the_face(
         async with contextlib.AsyncExitStack() as first, at_work(hall, "repo2") as repo2:
             repo1 = await first.enter_async_context(at_work(hall, "repo1"))
             doors = [(door(repo1), door(repo2)), (door(repo2), str(hall.folder / "nobody.sock"))]
-            found = await read(Access((unix(repo2),), home(hall), bulk=doors[0]), Stretch(TEMP, 1, 1000), then=first.aclose)
+            found = await read(
+                Access((unix(repo2),), home(hall), bulk=doors[0]), Stretch(TEMP, 1, 1000), then=first.aclose
+            )
             assert packets(found) == expected(data)
             opened = repo2.reading_door
             assert opened is not None
@@ -254,7 +256,9 @@ def test_when_a_door_closes_in_the_middle_the_next_goes_on_and_then_the_face(
                 for task in list(opened._open):
                     task.cancel()
 
-            found = await read(Access((unix(repo2),), home(hall), bulk=doors[1]), Stretch(TEMP, 1, 1000), then=close_door)
+            found = await read(
+                Access((unix(repo2),), home(hall), bulk=doors[1]), Stretch(TEMP, 1, 1000), then=close_door
+            )
             assert packets(found) == expected(data)
             assert opened.answered == 1
             assert repo2.repos[0].questions.answered > 0

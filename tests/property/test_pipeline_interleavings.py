@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -29,6 +30,7 @@ from roost.pipeline.options import SourceOptions
 from roost.pipeline.origins import Origins
 from roost.pipeline.place import Place, Run, joined
 from roost.pipeline.rows import Rows
+from roost.pipeline.stages_windows import inputs_of
 from roost.pipeline.virtual import VirtualPanel
 from roost.pipeline.virtual_rows import VirtualRow
 from roost.pubsub.consumers.arrival import Arrival, arrival_of
@@ -105,13 +107,18 @@ class Repo:
             yield Fetched(stream, [(number, held[number][1]) for number in range(low, high + 1)])
 
 
+def _inputs(job: Pipeline) -> list[Any]:
+    """Those of the job, but with all rows: windows are summed up here by another way."""
+    return [json.loads(replace(each, sums=None).to_json()) for each in inputs_of(job.stages)]
+
+
 class Driver:
     """One life of the job's driver: its memory goes with it."""
 
     def __init__(self, job: Pipeline, repo: Repo) -> None:
         self.now = 0
         self._repo = repo
-        self._options = SourceOptions.read({"inputs": json.dumps(job.inputs())})
+        self._options = SourceOptions.read({"inputs": json.dumps(_inputs(job))})
         self._driving = Driving(self._options, lambda *_: repo, lambda: self.now)
         self._origins = Origins(job, repo.ask)
         place = Group.at(Name.parse(ROOMS)).panel("calc")

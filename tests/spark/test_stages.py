@@ -13,11 +13,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from roost.errors import BadConfig
-from roost.pipeline.columns import WINDOWED
+from roost.pipeline.columns import WINDOWED, WITH_SUMS
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.hierarchy import Comfort, Measures, hierarchy
 from roost.pipeline.mapreduce import map_reduce
 from roost.pipeline.running import Running
+from roost.pipeline.stages_windows import inputs_of
+from roost.pipeline.sums import handed_out
 
 MINUTE = 60_000_000_000
 GROUP = "/Campus/Hall/Env"
@@ -65,8 +67,8 @@ class Sink:
         self.written: list[Row] = []
         self.held: dict[str, tuple[int, int]] = {}
 
-    def write(self, rows: DataFrame) -> None:
-        self.written += rows.toArrow().to_pylist()
+    def write(self, rows: DataFrame | pa.Table) -> None:
+        self.written += (rows if isinstance(rows, pa.Table) else rows.toArrow()).to_pylist()
 
     def ask(self, group: str, streams: Sequence[str]) -> Mapping[str, tuple[int, int]]:
         return {each: self.held[f"{group}/{each}"] for each in streams if f"{group}/{each}" in self.held}
@@ -82,8 +84,17 @@ def sink() -> Sink:
 
 def run(spark: SparkSession, pipeline: Pipeline, sink: Sink, rows: list[Row], number: int = 0, **more: Any) -> Running:  # noqa: ANN401  options
     running = Running(pipeline, write=sink.write, ask=sink.ask, **more)
-    running.process(spark.createDataFrame(pa.Table.from_pylist(rows, schema=WINDOWED)), number)
+    running.process(batch_of(spark, running, rows), number)
     return running
+
+
+def batch_of(spark: SparkSession, running: Running, *tasks: list[Row]) -> DataFrame:
+    """What the source makes of rows that tasks have read."""
+    inputs = {each.name: each for each in inputs_of(running.pipeline.stages)}
+    read = [pa.RecordBatch.from_pylist(rows, schema=WINDOWED) for rows in tasks]
+    if any(each.sums for each in inputs.values()):
+        return spark.createDataFrame(pa.Table.from_batches(handed_out(read, inputs), WITH_SUMS))
+    return spark.createDataFrame(pa.Table.from_batches(read, WINDOWED))
 
 
 def rooms(**outputs: str) -> Pipeline:
@@ -129,13 +140,13 @@ def test_a_window_is_summed_up_exactly_with_what_it_lacks(spark: SparkSession, s
 
 
 def test_sums_are_the_same_however_rows_are_shared_out(spark: SparkSession) -> None:
-    rows = [row("pi1/room1/temp", 1 + each, 0.1 * each + 1e-7 / (each + 1)) for each in range(997)]
+    rows = [row(f"pi{each % 7}/room1/temp", 1 + each, 0.1 * each + 1e-7 / (each + 1)) for each in range(997)]
     found = set()
-    for partitions in (1, 2, 7):
+    for tasks in (1, 2, 7):
         sink = Sink()
         running = Running(rooms(mean="mean"), write=sink.write, ask=sink.ask)
-        batch = spark.createDataFrame(pa.Table.from_pylist(rows, schema=WINDOWED)).repartition(partitions)
-        running.process(batch, 0)
+        shared = [[each for each in rows if int(each["panel"][2:]) % tasks == task] for task in range(tasks)]
+        running.process(batch_of(spark, running, *shared), 0)
         found.add(sink.values()["room1/temp_mean", 1])
     assert len(found) == 1
 
@@ -187,7 +198,7 @@ def test_numbers_go_on_from_what_the_group_has(spark: SparkSession, sink: Sink) 
     running = run(spark, rooms(mean="mean"), sink, [row("pi1/room1/temp", 1, 20.0, window=10)])
     assert sink.values() == {("room1/temp_mean", 6): 20.0}
     early = [row("pi1/room1/temp", 1, 20.0, window=3), row("pi1/room1/temp", 1, 21.0, window=3, correction=1)]
-    running.process(spark.createDataFrame(pa.Table.from_pylist(early, schema=WINDOWED)), 1)
+    running.process(batch_of(spark, running, early), 1)
     told = [(each["number"], each["correction"], each["value"]) for each in sink.written]
     assert told == [(6, None, 20.0), (0, 1, 21.0)]  # an earlier window has no number, its correction has
     assert running.status()["before"] == 1
@@ -203,7 +214,7 @@ def test_a_correction_keeps_the_number_of_its_window(spark: SparkSession, sink: 
         row("pi1/room1/temp", 2, 22.0, window=11, correction=1),
         row("pi1/room1/temp", 3, 24.0, window=11, correction=1),
     ]
-    running.process(spark.createDataFrame(pa.Table.from_pylist(again, schema=WINDOWED)), 1)
+    running.process(batch_of(spark, running, again), 1)
     last = sink.written[-1]
     assert (last["number"], last["correction"], last["value"]) == (2, 1, 23.0)
 
@@ -405,7 +416,7 @@ def test_means_of_the_hierarchy_weigh_readings_and_count_them_once(spark: SparkS
     raw = [row("pi1/room1/temp", each, 21.0 + each) for each in range(1, 5)]
     raw += [row("pi2/room2/temp", 1, 29.0), absent("pi2/room2/temp", 2)]
     raw += [row("pi1/room1/hum", 1, 40.0, unit="%RH")]
-    running.process(spark.createDataFrame(pa.Table.from_pylist(raw, schema=WINDOWED)), 0)
+    running.process(batch_of(spark, running, raw), 0)
     made = {each["output"]: each for each in sink.written}
     assert made["room1/temp_mean"]["value"] == 23.5
     assert made["room1/temp_anomaly"]["value"] == 0.0
@@ -424,7 +435,7 @@ def test_means_of_the_hierarchy_weigh_readings_and_count_them_once(spark: SparkS
         for part in parts
     ]
     comfort = [virtual(made[f"room1/{each}_mean"], "rooms-comfort.readings", "room1") for each in ("temp", "hum")]
-    running.process(spark.createDataFrame(pa.Table.from_pylist(floors + comfort, schema=WINDOWED)), 1)
+    running.process(batch_of(spark, running, floors + comfort), 1)
     found = {each["output"]: each for each in sink.written}
     assert found["floor1/temp_mean"]["value"] == pytest.approx((94.0 + 29.0) / 5)
     assert found["floor1/temp_mean"]["unit"] == "Cel"

@@ -17,6 +17,7 @@ from roost.pipeline.hierarchy import Comfort, Measures, hierarchy
 from roost.pipeline.input import Input
 from roost.pipeline.operations import Aggregate, Expressions, Filter, Function, Join
 from roost.pipeline.stages_names import filled, is_separable, possible, taken_apart
+from roost.pipeline.stages_windows import inputs_of
 from roost.pipeline.wiring import cycles, feeders, levels, streams, wired
 from roost.pipeline.yaml_form import dumps, length, load, loads
 from roost.sim.deployment import GROUP, PANELS, UNITS, floor_of, rooms
@@ -86,7 +87,7 @@ def test_the_digest_knows_the_tables_of_a_scope() -> None:
 
 def test_source_and_sink_are_told_what_they_want() -> None:
     pipeline = two_levels()
-    assert [each["name"] for each in pipeline.inputs()] == ["rooms.readings", "floors.readings"]
+    assert [each.name for each in inputs_of(pipeline.stages)] == ["rooms.readings", "floors.readings"]
     assert pipeline.targets()["rooms"] == {
         "group": ROOMS,
         "panel": "calc",

@@ -13,6 +13,9 @@ why: completeness is counted, never guessed.
 | missing            | null  | no                 | it was published, and no repo that can be reached has it         |
 | dropped            | null  | no                 | retention has taken it from the repos                            |
 
+A row of quality `summed` stands for all rows of a stream in a window (`roost.pipeline.sums`); only who asks for sums
+gets any.
+
 `expected` and `received` count raw readings: 1 and 1 for a reading, and what it says itself for the result of a window,
 so that counts add up from the campus down to the sensors.
 """
@@ -33,6 +36,7 @@ REFUSED: Final = "refused"
 MISSING: Final = "missing"
 DROPPED: Final = "dropped"
 
+SUMMED: Final = "summed"
 ABSENT: Final = frozenset({SEALED, REFUSED, MISSING, DROPPED})  # expected, and not received
 
 ARRIVAL: Final = "arrival_time"  # differs each time that a reading is read: nothing that is published depends on it
@@ -71,3 +75,24 @@ WINDOWED: Final = pa.schema(
         pa.field("correction", pa.int64()),
     ]
 )
+
+# What a row that stands for many says beside `expected` and `received`.
+SUMS: Final = pa.schema(
+    [
+        pa.field("sum", pa.decimal128(38, 9)),
+        pa.field("count", pa.int64()),
+        pa.field("min", pa.float64()),
+        pa.field("max", pa.float64()),
+        pa.field("low", pa.int64()),  # the first number, and the last one
+        pa.field("high", pa.int64()),
+        pa.field("lost", pa.int64()),  # readings that were expected, and are not there
+        pa.field("open", pa.int64()),
+        pa.field("doubtful", pa.int64()),
+        pa.field("unit_low", pa.string()),  # the first by the alphabet, and the last one
+        pa.field("unit_high", pa.string()),
+        pa.field("readings", pa.int64()),
+        pa.field("absent", pa.list_(pa.int64())),
+        pa.field("matches", pa.list_(pa.int64())),  # how many meet each condition
+    ]
+)
+WITH_SUMS: Final = pa.schema([*WINDOWED, *SUMS])

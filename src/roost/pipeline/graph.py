@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from roost.errors import BadConfig
 from roost.pipeline import stages_names as names
@@ -160,11 +160,3 @@ class Pipeline:
             }
             for stage in self.stages
         }
-
-    def inputs(self) -> list[dict[str, Any]]:
-        """All inputs, as the source wants them."""
-        return [
-            json.loads(replace(each, name=stage.input_id(each)).to_json())
-            for stage in self.stages
-            for each in stage.inputs
-        ]

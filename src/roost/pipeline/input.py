@@ -18,8 +18,19 @@ from roost.errors import BadConfig
 from roost.machine import SECOND
 
 DEADLINE: Final = 10 * SECOND
+EACH: Final = "{stream}"  # the key by which each stream is looked at on its own
 _FIELD: Final = re.compile(r"\{(?:(\w+):)?(\w+)\}")
 _PARTS: Final = ("panel", "device", "metric")
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is summed up of a stream's window where it is read (`roost.pipeline.sums`), in SQL of DuckDB's."""
+
+    usable: str  # whose values count
+    conditions: tuple[str, ...] = ()  # what is counted where it holds
+    names: bool = False  # whether to say which numbers are absent
+    rows: bool = False  # whether the rows are wanted too
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +47,9 @@ class Input:
     window_ns: int = 0
     step_ns: int = 0
     deadline_ns: int = DEADLINE
-    key: str = "{stream}"
+    key: str = EACH
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sums: Sums | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("window", self.window_ns), ("step", self.step_ns), ("deadline", self.deadline_ns)):
@@ -57,7 +69,7 @@ class Input:
 
     def key_of(self, stream: str) -> str | None:
         """The key of a stream, None if a table does not have it."""
-        if self.key == "{stream}":
+        if self.key == EACH:
             return stream
         parts = dict(zip(reversed(_PARTS), reversed(stream.split("/")), strict=False))
         parts["stream"] = stream
@@ -82,4 +94,6 @@ class Input:
     def from_json(text: str) -> Input:
         """Read what `to_json` wrote."""
         written: dict[str, Any] = json.loads(text)
-        return Input(**{**written, "wishes": tuple(written["wishes"])})
+        sums = written.get("sums")
+        made = sums and Sums(**{**sums, "conditions": tuple(sums["conditions"])})
+        return Input(**{**written, "wishes": tuple(written["wishes"]), "sums": made})

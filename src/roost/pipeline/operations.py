@@ -11,8 +11,9 @@
 
 An output of an `Aggregate` is one of the words `mean min max sum count energy`, or an SQL expression over them and over
 `expected received missing open hours window_s`, the fields of the key, and parts: `temp.mean` is the mean of those rows
-only whose scope is `temp`. Conditions over readings are SQL of Spark's, outputs are SQL of DuckDB's
-(`roost.pipeline.stages_keys` says why). Three calls are known in outputs beside its own:
+only whose scope is `temp`. Outputs, and conditions over readings in them and in `where`, are SQL of DuckDB's
+(`roost.pipeline.sums` and `roost.pipeline.stages_keys` say why); `Filter`, `Map` and `Sql` are SQL of Spark's. Three
+calls are known in outputs beside its own:
 
     hours_where(value > 26)       for how many hours readings were so; each stands for `interval`
     count_where(value > 26)       how many readings were so

@@ -1,8 +1,8 @@
 """One batch of a pipeline: the rows of all inputs in, results in the columns of the sink out, in one write.
 
-Windows are summed up by Spark in one pass for all stages; results are made of that and numbered on the driver: they
-are as many as windows and keys, not as readings. Results that have the numbers of their inputs stay where they are
-made. A batch that is done again gives the same readings.
+Windows come summed up (`roost.pipeline.sums`); results are made of that and numbered on the driver: they are as many as
+windows and keys, not as readings. A few of them are written from here, for that is done before Spark has begun; those
+that have the numbers of their inputs stay where they are made. A batch that is done again gives the same readings.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from roost.pipeline.archive.folder import Folder
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.measuring import Batch
 from roost.pipeline.origins import Origins
-from roost.pipeline.stages import handed, needs_rows, waits, windowed
+from roost.pipeline.stages import handed, windowed
 from roost.pipeline.stages_columns import RESULT, ids_of
-from roost.pipeline.stages_windows import partials
+from roost.pipeline.stages_windows import needs_rows, partials, rows_of, waits
 from roost.pipeline.waiting import Kept, Waiting
 
 _ANSI: Final = "spark.sql.ansi.enabled"  # off: a value that cannot be computed is null, and ends no query
 _MICROSECONDS: Final = 1000  # ns
 
-Write = Callable[[DataFrame], None]
+_FEW: Final = 500  # results, which take less time to sign than a job of Spark's takes to start
+
+Write = Callable[[DataFrame | pa.Table], None]
 
 
 class Processing:
@@ -53,22 +55,24 @@ class Processing:
         with _held(batch, wanted=looks > 1):
             written: list[DataFrame] = []
             seen: dict[str, Observation] = {}
+            rows = rows_of(batch) if in_windows else batch
             for stage in one_by_one:
                 seen[stage.name] = Observation()
-                rows = handed(stage, batch, self._pipeline.tables)
-                written.append(rows.observe(seen[stage.name], *_observed()))
+                results = handed(stage, rows, self._pipeline.tables)
+                written.append(results.observe(seen[stage.name], *_observed()))
             if in_windows:
-                found = self._windows(batch, number, in_windows, done)
-                if found.num_rows:
+                found = self._windows(partials(batch), rows, number, in_windows, done)
+                if found.num_rows and (written or found.num_rows > _FEW):
                     written.append(spark.createDataFrame(found))
+                elif found.num_rows:
+                    self._write(found)
             if written:
                 self._write(reduce(DataFrame.unionByName, written))
         return done | {name: _batch_of(observation.get) for name, observation in seen.items()}
 
     def _windows(
-        self, batch: DataFrame, number: int | None, stages: Sequence[Stage], done: dict[str, Batch]
+        self, summed: pa.Table, rows: DataFrame, number: int | None, stages: Sequence[Stage], done: dict[str, Batch]
     ) -> pa.Table:
-        summed: pa.Table = partials(batch, stages).toArrow()
         made: list[pa.Table] = []
         told: dict[str, Batch] = {}
         for stage in stages:
@@ -77,7 +81,7 @@ class Processing:
                 whole = self._whole(stage, parts, number)
                 told[stage.name] = _summary(stage, parts)
                 if whole.num_rows:
-                    made.append(windowed(stage, whole, batch, self._pipeline.tables))
+                    made.append(windowed(stage, whole, rows, self._pipeline.tables))
         numbered = self._origins.numbered(pa.concat_tables(made) if made else RESULT.empty_table())
         counts = {row["values"]: row["counts"] for row in pc.value_counts(numbered["stage"]).to_pylist()}
         done |= {name: replace(batch, results=counts.get(name, 0)) for name, batch in told.items()}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 MAX_ALARMS: Final = 1000  # of one task, and of one batch
+_SHOWN: Final = 20
+_log: Final = logging.getLogger("roost.pipeline")
 
 
 @dataclass(slots=True)
@@ -30,3 +33,13 @@ class Report:
         for name in ("rows", "kept", "present", "unchanged", "conflicts", "poison"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.tell(other.alarms)
+
+    def warn(self) -> None:
+        """Say what is wrong, if something is."""
+        if self.conflicts or self.poison:
+            _log.error(
+                "alarm: %d readings are published already with another content, %d rows cannot be readings: %s",
+                self.conflicts,
+                self.poison,
+                "; ".join(self.alarms[:_SHOWN]),
+            )

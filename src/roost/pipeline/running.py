@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -28,8 +29,10 @@ from roost.pipeline.measuring import Measured
 from roost.pipeline.options import LATEST
 from roost.pipeline.origins import Ask, Origins, asking
 from roost.pipeline.processing import Processing, Write
+from roost.pipeline.publishing import Publisher, SinkOptions
 from roost.pipeline.source import FORMAT
-from roost.pipeline.stages_columns import ids_of
+from roost.pipeline.stages_windows import inputs_of, sums_of
+from roost.pipeline.sums import check_sums
 from roost.pipeline.wiring import levels, wired
 
 BESIDE: Final = "roost"  # the folder of ours in a checkpoint
@@ -54,6 +57,9 @@ class Running:
         if problems:
             raise BadConfig(f"pipeline {pipeline.name} cannot run:\n" + "\n".join(problems))
         self.pipeline: Final = wired(pipeline)
+        for stage in self.pipeline.stages:
+            if (sums := sums_of(stage)) is not None:
+                check_sums(sums, f"pipeline {pipeline.name}, stage {stage.name}")
         self.measured: Final = Measured([stage.name for stage in pipeline.stages], clock())
         self._options: Final = dict(options or {})
         self._checkpoint: Final = checkpoint
@@ -105,13 +111,17 @@ class Running:
         done = self._processing.run(batch, number, stages)
         self.measured.note(self._clock(), done)
 
-    def _publish(self, rows: DataFrame) -> None:
+    def _publish(self, rows: DataFrame | pa.Table) -> None:
         options = {**self._options, "targets": json.dumps(self.pipeline.targets(), sort_keys=True)}
-        rows.write.format(FORMAT).options(**options).mode("append").save()
+        if isinstance(rows, pa.Table):
+            publisher = Publisher(SinkOptions.read(options))
+            for batch in rows.combine_chunks().to_batches():
+                publisher.publish(batch).warn()
+        else:
+            rows.write.format(FORMAT).options(**options).mode("append").save()
 
     def _read(self, stages: tuple[Stage, ...] | list[Stage], **more: str) -> dict[str, str]:
-        wanted = {*ids_of(stages)}
-        inputs = [each for each in self.pipeline.inputs() if each["name"] in wanted]
+        inputs = [json.loads(each.to_json()) for each in inputs_of(stages)]
         return {**self._options, **more, "inputs": json.dumps(inputs, sort_keys=True)}
 
 

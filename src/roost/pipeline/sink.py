@@ -10,7 +10,6 @@ Spark unpickles a writer in a process of its own for every batch, to commit it: 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,9 +21,6 @@ from pyspark.sql.types import StructType
 
 from roost.errors import BadConfig
 from roost.pipeline.report import Report
-
-_log: Final = logging.getLogger("roost.pipeline")
-_SHOWN: Final = 20
 
 
 @dataclass
@@ -68,13 +64,7 @@ def _tell(messages: list[WriterCommitMessage | None]) -> None:
     for message in messages:
         if isinstance(message, Told):
             whole.add(message.report)
-    if whole.conflicts or whole.poison:
-        _log.error(
-            "alarm: %d readings are published already with another content, %d rows cannot be readings: %s",
-            whole.conflicts,
-            whole.poison,
-            "; ".join(whole.alarms[:_SHOWN]),
-        )
+    whole.warn()
 
 
 class BatchWriter(_Writing, DataSourceArrowWriter):

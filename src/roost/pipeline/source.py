@@ -35,9 +35,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from roost.errors import Unreachable
+from roost.errors import Backpressure, NoKey, Unreachable, Untrusted
 from roost.pipeline import offsets
-from roost.pipeline.columns import READINGS, WINDOWED
+from roost.pipeline.columns import READINGS, WINDOWED, WITH_SUMS
 
 if TYPE_CHECKING:
     from roost.pipeline.driving import Driving, Narrow
@@ -60,8 +60,9 @@ class RoostSource(DataSource):
         """The columns of `roost.pipeline.columns`."""
         from roost.pipeline.options import SourceOptions
 
-        windowed = SourceOptions.read(self.options).windowed
-        found: StructType = from_arrow_schema(WINDOWED if windowed else READINGS)
+        options = SourceOptions.read(self.options)
+        summed = any(wanted.sums for wanted in options.inputs)
+        found: StructType = from_arrow_schema(WITH_SUMS if summed else WINDOWED if options.windowed else READINGS)
         return found
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  Spark's arguments
@@ -100,19 +101,6 @@ class _Reading:
         from roost.pipeline.options import SourceOptions
 
         self.options: Final[SourceOptions] = SourceOptions.read(options)
-        self._driving: Driving | None = None
-
-    @property
-    def driving(self) -> Driving:
-        """The driver's side, when it is first needed: tasks have none."""
-        if self._driving is None:
-            from roost.pipeline.driving import Driving
-
-            self._driving = Driving(self.options)
-        return self._driving
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_driving": None}
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of a partition; where there is none to read, Spark asks for that."""
@@ -122,13 +110,35 @@ class _Reading:
         from roost.pipeline.rows import Rows
 
         options = self.options
-        rows = Rows({wanted.name: wanted for wanted in options.inputs}, options.windowed, options.lost)
+        inputs = {wanted.name: wanted for wanted in options.inputs}
         with StretchReader(options.access) as reader:
-            yield from rows.read(partition.units, reader)
+            rows = Rows(inputs, options.windowed, options.lost).read(partition.units, reader)
+            if any(wanted.sums for wanted in options.inputs):
+                from roost.pipeline.sums import handed_out
+
+                rows = handed_out(rows, inputs)
+            yield from rows
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The streaming read."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._driving: Driving | None = None
+        self._trouble = ""
+
+    @property
+    def driving(self) -> Driving:
+        """The driver's side, when it is first needed: tasks have none. It ends with the process that Spark gives it."""
+        if self._driving is None:
+            from roost.pipeline.driving import Driving
+
+            self._driving = Driving(self.options)
+        return self._driving
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_driving": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         """Where a new query begins."""
@@ -139,14 +149,19 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
         return ReadMaxRows(self.options.max_rows)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """How far to go from here; back at `start` if there is nothing, or no repo answers."""
+        """How far to go from here; back at `start` if there is nothing, or no repo gives an answer to go by."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        place = offsets.from_json(start)
         try:
-            place = offsets.from_json(start)
             after = self.driving.advance(place, most)
-        except Unreachable as error:
-            _log.warning("no news, the query waits: %s", error)
+        except NoKey:
+            raise  # the home of this job is no home: waiting would not help
+        except (Unreachable, Untrusted, Backpressure) as error:
+            if str(error) != self._trouble:  # what lasts is asked for many times a second
+                _log.warning("no news, the query waits: %s", error)
+            self._trouble = str(error)
             return start
+        self._trouble = ""
         return start if after == place else offsets.to_json(after)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -177,7 +192,10 @@ class BatchReader(_Reading, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """All there is in the range that was asked for."""
-        shares = self.driving.stretch(narrowed(self._filters))
+        from roost.pipeline.driving import Driving
+
+        with Driving(self.options) as driving:  # this process may live on, with nobody who wants to hear of the group
+            shares = driving.stretch(narrowed(self._filters))
         return [UnitPartition(share) for share in shares]
 
 

@@ -18,16 +18,7 @@ from roost.pipeline.stages_function import of_rows, of_windows
 from roost.pipeline.stages_keys import aggregated, completed
 from roost.pipeline.stages_rows import handed_on, named_rows
 from roost.pipeline.stages_sql import completed_rows, in_windows, selected
-
-
-def needs_rows(stage: Stage) -> bool:
-    """Whether a stage in windows looks at rows, beside what has been summed up of them."""
-    return not isinstance(stage.operation, Aggregate) and not waits(stage)
-
-
-def waits(stage: Stage) -> bool:
-    """Whether windows of a stage wait for each other: those of several inputs come one by one."""
-    return bool(stage.window_ns) and len(stage.inputs) > 1
+from roost.pipeline.stages_windows import waits
 
 
 def windowed(stage: Stage, parts: pa.Table, rows: DataFrame, tables: Tables) -> pa.Table:

@@ -1,9 +1,8 @@
-"""Templates and conditions as columns of Spark's, and the columns that every stage hands to the sink."""
+"""Templates as columns of Spark's, and the columns that every stage hands to the sink."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -61,17 +60,6 @@ def own_columns() -> dict[str, Column]:
     return {part: F.col(part) for part in ("panel", "device", "metric")}
 
 
-def by_stage(stages: Sequence[Stage], text_of: Callable[[Stage], str]) -> str:
-    """One expression for the rows of several stages: each input's rows are treated as its stage says."""
-    texts: dict[str, list[str]] = {}
-    for stage in stages:
-        texts.setdefault(text_of(stage), []).extend(stage.input_id(each) for each in stage.inputs)
-    if len(texts) == 1:
-        return f"({next(iter(texts))})"
-    cases = " ".join(f"when input in ({', '.join(map(quoted, ids))}) then ({text})" for text, ids in texts.items())
-    return f"(case {cases} end)"
-
-
 def ids_of(stages: Sequence[Stage]) -> list[str]:
     """The inputs of some stages, as the source calls them."""
     return [stage.input_id(each) for stage in stages for each in stage.inputs]
@@ -91,11 +79,6 @@ def is_unit_of_inputs(unit: str) -> bool:
 def in_order(rows: DataFrame) -> DataFrame:
     """The columns of a result, in the order and of the types of `RESULT`."""
     return rows.select([F.col(field.name).cast(_types()[field.name]).alias(field.name) for field in RESULT])
-
-
-def quoted(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
 
 
 def _types() -> dict[str, str]:

@@ -79,7 +79,7 @@ def totals(parts: pa.Table, stage: Stage, tables: Tables, expressions: Expressio
     columns = [
         *_words("", "true"),
         *(word for part in expressions.parts for word in _words(f"{part}__", f"scope = {_text(part)}")),
-        *(f"sum(where_{at})::bigint as where_{at}" for at in range(len(expressions.conditions))),
+        *(f"sum(matches[{at + 1}])::bigint as where_{at}" for at in range(len(expressions.conditions))),
         *(f'any_value("key_{name}") as "{name}"' for name in fields),
         f'sum(case when {is_counted} then "expected" else lost end)::bigint as "expected"',
         f'sum(case when {is_counted} then "received" else 0 end)::bigint as "received"',
