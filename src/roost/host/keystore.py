@@ -46,6 +46,12 @@ class KeyStore:
         """Whether there is a key store here."""
         return self._schema.exists() or self._keys.exists()
 
+    @property
+    def changed(self) -> int:
+        """When a file was last added, replaced or removed, in ns; 0 where there is no key store."""
+        found = [each for each in (self.home, self._keys, self._certificates, self._anchors) if each.is_dir()]
+        return max([each.stat().st_mtime_ns for each in found], default=0)
+
     def create(self) -> None:
         """Make the directories, for their owner only; an existing key store is never touched."""
         if self.exists:

@@ -18,16 +18,16 @@ from roost.trust.acceptance import ACCEPT_ANY
 
 MAX_FACES: Final = 8
 
-_faces: Final[OrderedDict[tuple[tuple[str, ...], str, bool], SyncFace]] = OrderedDict()  # bound: MAX_FACES
+_faces: Final[OrderedDict[tuple[tuple[str, ...], str, bool, int], SyncFace]] = OrderedDict()  # bound: MAX_FACES
 _lock: Final = threading.Lock()
 
 
 def face_of(access: Access) -> SyncFace:
-    """The face to the repos of an access, with the keys and the trust of its home."""
-    key = (access.repos, access.home, access.verify == "never")
+    """The face to the repos of an access, with the keys and the trust of its home: another one when these change."""
+    keys = access.keys
+    key = (access.repos, access.home, access.verify == "never", keys.changed)
     with _lock:
         if key not in _faces:
-            keys = access.keys
             if access.home:  # or the trust of another home, the usual one, would be taken for that of a wrong name
                 keys.check()
             now = time.time_ns()

@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from roost.errors import BadConfig, Refused
+from roost.host.blocking import SyncFace
 from roost.host.blocking_inserting import SyncInserter
 from roost.host.stretch_access import Access
 from roost.naming import Name
@@ -236,33 +237,31 @@ def shaped(batch: pa.RecordBatch, output: str) -> pa.RecordBatch:
     return batch
 
 
-_keychains: Final[dict[str, tuple[float, KeyChain]]] = {}  # by home, with when it was read; bound: the job's homes
-_KEYS_LAST_S: Final = (
-    60.0  # reading them takes longer than a batch; keys that are renewed are seen in time all the same
-)
+_keychains: Final[dict[str, tuple[int, KeyChain]]] = {}  # by home, with its last change; bound: the job's homes
 
 
 def _keychain(access: Access) -> KeyChain:
-    """The keys of this job, which this process reads every so often."""
-    now = time.monotonic()
-    read_at, keys = _keychains.get(access.home, (0.0, None))
-    if keys is None or now > read_at + _KEYS_LAST_S:
-        keys = access.keys.keychain()
-        _keychains[access.home] = (now, keys)
-    return keys
+    """The keys of this job, which this process reads when they change: it takes longer than a batch."""
+    changed = access.keys.changed
+    known = _keychains.get(access.home)
+    if known is None or known[0] != changed:
+        known = _keychains[access.home] = (changed, access.keys.keychain())
+    return known[1]
 
 
-_inserters: Final[OrderedDict[tuple[Access, str, str, int], SyncInserter]] = OrderedDict()  # bound: _MAX_INSERTERS
-_MAX_INSERTERS: Final = 32
+_inserters: Final[OrderedDict[tuple[Access, str, str, int], tuple[SyncFace, SyncInserter]]] = OrderedDict()
+_MAX_INSERTERS: Final = 32  # the bound of it
 
 
 def _inserter(options: SinkOptions, target: Target) -> SyncInserter:
-    """An inserter of this process, kept between tasks."""
+    """An inserter of this process, kept between tasks as long as its face is."""
     key = (options.access, target.group, target.panel, options.copies)
-    if key not in _inserters:
-        group = face_of(options.access).group(target.group)
-        _inserters[key] = group.inserter(target.panel, copies=options.copies)
-        if len(_inserters) > _MAX_INSERTERS:
-            _inserters.popitem(last=False)[1].close()
-    _inserters.move_to_end(key)
-    return _inserters[key]
+    face = face_of(options.access)
+    held = _inserters.pop(key, None)
+    if held is not None and held[0] is not face:
+        held[1].close()
+        held = None
+    _inserters[key] = held or (face, face.group(target.group).inserter(target.panel, copies=options.copies))
+    if len(_inserters) > _MAX_INSERTERS:
+        _inserters.popitem(last=False)[1][1].close()
+    return _inserters[key][1]
