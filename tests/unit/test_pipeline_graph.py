@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -423,3 +424,17 @@ def test_rooms_without_a_floor_end_at_their_level() -> None:
     assert floors.inputs[0].key_of("hierarchy/room1/temp_sum") == "floor1/temp"
     assert floors.inputs[0].key_of("hierarchy/room2/temp_sum") is None
     assert floors.inputs[0].key_of("hierarchy/room1/other") is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "says"),
+    [
+        ({"x": "meen + 1"}, r"its outputs \(x: meen \+ 1\) cannot be computed: .*meen"),
+        ({"x": "count_where(valeu > 3)"}, r"a condition over readings \(.*valeu > 3\) cannot be asked: .*valeu"),
+    ],
+)
+def test_sql_that_the_database_refuses_is_a_problem_before_anything_runs(outputs: dict[str, str], says: str) -> None:
+    draft = Pipeline("p").stage("s").read(ENV, window="1m", key="{device}")
+    (problem,) = check(draft.aggregate(outputs).publish(ROOMS, "calc"))
+    assert problem.level == ERROR
+    assert re.search(says, str(problem))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from roost.errors import InvalidInput
+from roost.errors import BadConfig, InvalidInput
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
 from roost.pipeline.columns import ARRIVAL
@@ -27,7 +27,10 @@ from roost.pipeline.operations import (
     is_timed,
     texts_of,
 )
+from roost.pipeline.stages_keys import check_outputs
 from roost.pipeline.stages_names import KEY, OUTPUT, fields_of, is_separable, matcher_of
+from roost.pipeline.stages_windows import sums_of
+from roost.pipeline.sums import check_sums
 from roost.pipeline.wiring import cycles, feeders, steps, streams, unfed, wired
 
 ERROR: Final = "error"
@@ -57,6 +60,8 @@ def check(pipeline: Pipeline, panels: frozenset[str] | None = None) -> list[Prob
         found += [Problem(where, what) for what in _inputs(pipeline, stage)]
         found += [Problem(where, what) for what in _operation(pipeline, stage)]
         found += [Problem(where, what) for what in _templates(pipeline, stage)]
+        if not any(problem.where == where for problem in found):
+            found += [Problem(where, what) for what in _tried(pipeline, stage)]
         found += [Problem(where, what, WARNING) for what in _doubtful(pipeline, stage, panels)]
     found += [Problem(pipeline.name, what) for what in _twice(pipeline)]
     for cycle in cycles(pipeline):
@@ -153,6 +158,18 @@ def _aggregate(stage: Stage, operation: Aggregate) -> Iterator[str]:
             yield f"{part}.… is no input of it; there are {', '.join(held)}"
     if taken := sorted({*expressions.parts} & {*KNOWN, *fields}):
         yield f"parts are called as aggregates or fields are: {', '.join(taken)}; rename the input, or the scope"
+
+
+def _tried(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
+    """What the database says that is to do it, of nothing."""
+    sums = sums_of(stage)
+    try:
+        if sums is not None:
+            check_sums(sums)
+        if isinstance(stage.operation, Aggregate):
+            check_outputs(stage, pipeline.tables)
+    except BadConfig as error:
+        yield str(error)
 
 
 def _function(path: str) -> Iterator[str]:

@@ -22,8 +22,8 @@ from roost.pipeline.archive.folder import Folder
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.measuring import Batch
 from roost.pipeline.origins import Origins
+from roost.pipeline.results import RESULT, ids_of
 from roost.pipeline.stages import handed, windowed
-from roost.pipeline.stages_columns import RESULT, ids_of
 from roost.pipeline.stages_windows import needs_rows, partials, rows_of, waits
 from roost.pipeline.waiting import Kept, Waiting
 

@@ -31,8 +31,7 @@ from roost.pipeline.origins import Ask, Origins, asking
 from roost.pipeline.processing import Processing, Write
 from roost.pipeline.publishing import Publisher, SinkOptions
 from roost.pipeline.source import FORMAT
-from roost.pipeline.stages_windows import inputs_of, sums_of
-from roost.pipeline.sums import check_sums
+from roost.pipeline.stages_windows import inputs_of
 from roost.pipeline.wiring import levels, wired
 
 BESIDE: Final = "roost"  # the folder of ours in a checkpoint
@@ -57,9 +56,6 @@ class Running:
         if problems:
             raise BadConfig(f"pipeline {pipeline.name} cannot run:\n" + "\n".join(problems))
         self.pipeline: Final = wired(pipeline)
-        for stage in self.pipeline.stages:
-            if (sums := sums_of(stage)) is not None:
-                check_sums(sums, f"pipeline {pipeline.name}, stage {stage.name}")
         self.measured: Final = Measured([stage.name for stage in pipeline.stages], clock())
         self._options: Final = dict(options or {})
         self._checkpoint: Final = checkpoint

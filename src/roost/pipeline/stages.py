@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.pipeline.graph import Stage
 from roost.pipeline.operations import Aggregate, Filter, Function, Map, Sql
-from roost.pipeline.stages_columns import Tables
+from roost.pipeline.results import Tables
 from roost.pipeline.stages_function import of_rows, of_windows
 from roost.pipeline.stages_keys import aggregated, completed
 from roost.pipeline.stages_rows import handed_on, named_rows

@@ -28,7 +28,7 @@ from roost.errors import BadConfig
 from roost.pipeline.columns import ARRIVAL, WINDOWED
 from roost.pipeline.graph import ONLY, Stage
 from roost.pipeline.operations import PANDAS, Function
-from roost.pipeline.stages_columns import ids_of
+from roost.pipeline.results import ids_of
 
 _KEYS = pa.schema([("key", pa.string()), ("window", pa.int64()), ("correction", pa.int64())])
 _MADE = pa.schema(

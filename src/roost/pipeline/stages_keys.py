@@ -16,13 +16,15 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from roost.errors import BadConfig
 from roost.machine import SECOND
-from roost.pipeline.columns import GOOD, UNCERTAIN
+from roost.pipeline.columns import GOOD, UNCERTAIN, WITH_SUMS
 from roost.pipeline.graph import ONLY, Stage
 from roost.pipeline.operations import WORDS, Aggregate, Expressions
-from roost.pipeline.stages_columns import RESULT, Tables, is_unit_of_inputs
+from roost.pipeline.results import RESULT, Tables, is_unit_of_inputs
 from roost.pipeline.stages_names import FIELD, OUTPUT, fields_of, filled, taken_apart
-from roost.pipeline.stages_windows import WINDOW, expressions_of
+from roost.pipeline.stages_windows import PARTIAL, WINDOW, expressions_of
+from roost.pipeline.sums import first_line
 
 _COPIED: Final = ("correction", "expected", "received", "missing", "open", "inputs")
 _ABSENT: Final = "{'name': concat_ws('/', panel, device, metric), 'absent': absent}"
@@ -39,6 +41,17 @@ def aggregated(parts: pa.Table, stage: Stage, tables: Tables) -> pa.Table:
         unit = _unit(keyed, stage.unit_of(output))
         found.append(_results(keyed, stage, [output] * len(keyed), keyed[f"value_{at}"].to_pylist(), unit, None))
     return pa.concat_tables(found) if found else RESULT.empty_table()
+
+
+def check_outputs(stage: Stage, tables: Tables) -> None:
+    """See that the outputs of a stage can be computed; raises `BadConfig`."""
+    nothing = pa.schema([WITH_SUMS.field(name) for name in PARTIAL]).empty_table()
+    try:
+        aggregated(nothing, stage, tables)
+    except duckdb.Error as error:
+        _, outputs = expressions_of(stage)
+        said = ", ".join(f"{output}: {text}" for output, text in outputs.items())
+        raise BadConfig(f"its outputs ({said}) cannot be computed: {first_line(error)}") from None
 
 
 def completed(said: pa.Table, parts: pa.Table, stage: Stage, tables: Tables) -> pa.Table:

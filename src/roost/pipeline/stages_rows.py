@@ -13,15 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.pipeline.graph import Stage
 from roost.pipeline.operations import Filter, Map
-from roost.pipeline.stages_columns import (
-    Tables,
-    filled_column,
-    finite,
-    ids_of,
-    in_order,
-    is_unit_of_inputs,
-    own_columns,
-)
+from roost.pipeline.results import Tables, ids_of, is_unit_of_inputs
+from roost.pipeline.stages_columns import filled_column, finite, in_order, own_columns
 
 
 def handed_on(batch: DataFrame, stage: Stage, tables: Tables) -> DataFrame:

@@ -22,10 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from roost.errors import BadConfig
 from roost.pipeline.graph import Stage
 from roost.pipeline.operations import Sql
-from roost.pipeline.stages_columns import (
-    Tables,
-    ids_of,
-)
+from roost.pipeline.results import Tables, ids_of
 from roost.pipeline.stages_rows import named_rows
 
 STREAMS: Final = "_streams"

@@ -88,13 +88,18 @@ def summed_up(rows: pa.RecordBatch, sums: Sums) -> pa.RecordBatch:
     return table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=WITH_SUMS)
 
 
-def check_sums(sums: Sums, what: str) -> None:
+def check_sums(sums: Sums) -> None:
     """See that conditions can be asked; raises `BadConfig`."""
     try:
         summed_up(pa.RecordBatch.from_pylist([], schema=WINDOWED), sums)
     except duckdb.Error as error:
         said = ", ".join((sums.usable, *sums.conditions))
-        raise BadConfig(f"{what}: a condition over readings ({said}) cannot be asked: {error}") from None
+        raise BadConfig(f"a condition over readings ({said}) cannot be asked: {first_line(error)}") from None
+
+
+def first_line(error: duckdb.Error) -> str:
+    """What is wrong, without the query around it."""
+    return str(error).partition("\n")[0]
 
 
 def _of(batch: pa.RecordBatch, names: list[str]) -> pa.Array:
