@@ -61,6 +61,11 @@ class FakeHoldings:
     def highest(self, stream: Name) -> int:
         return self.numbers.get(stream, 0)
 
+    def lowest(self, stream: Name) -> int:
+        runs = [*self.dropped(stream, 1, self.highest(stream)), *self.holes(stream, self.highest(stream))]
+        absent = {number for low, high in runs for number in range(low, high + 1)}
+        return next((number for number in range(1, self.highest(stream) + 1) if number not in absent), 0)
+
     def under(self, prefix: Name, after: Name | None, limit: int) -> list[Name]:
         return [name for name in sorted(self.numbers) if name.starts_with(prefix) and (after is None or name > after)][
             :limit

@@ -140,6 +140,27 @@ def test_since_gives_the_lowest_number_although_readings_are_late(store: Keeper)
     assert store.since(STREAM, 1001) == 0
 
 
+def test_since_is_told_of_many_streams_at_once(store: Keeper) -> None:
+    put(store, *[entry(STREAM, number, 10 * number) for number in range(1, 200)])
+    put(store, entry(OTHER, 1, 900), entry(OTHER, 2, 100), entry(BELOW, 7, 1500), entry(BELOW, 8))
+    streams = [OTHER, STREAM, BELOW, STREAM / "none"]
+    for time in (0, 1, 101, 901, 1000, 1501, 1980, 1 << 63, 1 << 70):
+        assert store.since_each(streams, time) == [store.since(stream, time) for stream in streams]
+    assert store.since_each(streams, 901) == [0, 91, 7, 0]
+    assert store.since_each(streams, 1501) == [0, 151, 0, 0]
+    assert store.since_each([], 1) == []
+
+
+def test_a_range_of_one_number_is_that_packet(store: Keeper) -> None:
+    put(store, *[entry(STREAM, number) for number in NUMBERS], entry(BELOW, 5))
+    for number in NUMBERS:
+        assert store.range(STREAM, number, number, 9) == [(number, entry(STREAM, number).wire)]
+    assert store.range(STREAM, 1, 1, 0) == []
+    assert store.range(STREAM, 5, 5, 9) == []
+    assert store.range(STREAM, 0, 0, 9) == []
+    assert store.range(STREAM, 1 << 64, 1 << 64, 9) == []
+
+
 def test_since_the_beginning_is_the_lowest_number_even_if_it_has_no_event_time(store: Keeper) -> None:
     put(store, entry(STREAM, 3), entry(STREAM, 4, 100))
     assert store.since(STREAM, 0) == 3

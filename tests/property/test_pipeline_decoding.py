@@ -16,6 +16,7 @@ from roost.naming import Component, Name
 from roost.naming.conventions import sequence
 from roost.pipeline.decoding import decode
 from roost.pipeline.decoding_exact import read_packet
+from roost.pipeline.decoding_few import Entry, decode_few
 from roost.wire import tlv
 from roost.wire.data import encode_data
 from roost.wire.reading import OCTET_STREAM, SENML_CBOR, TEXT, InputDigest, InputRange, Lineage, Reading
@@ -159,10 +160,10 @@ def packets(random: Random, count: int, damage: float) -> list[tuple[int, bytes]
     return [(number, mutated(random, wire, places) if random.random() < damage else wire) for number, wire in found]
 
 
-def exactly(number: int, wire: bytes, *, verified: bool) -> dict[str, Any]:
-    row = read_packet(STREAM, number, wire)
+def exactly(number: int, wire: bytes, *, verified: bool, stream: Name = STREAM) -> dict[str, Any]:
+    row = read_packet(stream, number, wire)
     return {
-        "stream": str(STREAM),
+        "stream": str(stream),
         "seq": number,
         "event_time": row.time_us,
         "arrival_time": ARRIVAL_US,
@@ -170,7 +171,7 @@ def exactly(number: int, wire: bytes, *, verified: bool) -> dict[str, Any]:
         "payload": row.payload,
         "unit": row.meaning.unit,
         "quality": row.meaning.quality,
-        "panel": "Panel1",
+        "panel": stream.at(-3).value.decode(),
         "device": "Heater",
         "metric": "Voltage",
         "signer": row.signer,
@@ -208,3 +209,37 @@ def test_one_byte_of_a_stream_of_equals_can_be_anything(seed: int, count: int) -
     found = [(number, wire[:at] + random.randbytes(1) + wire[at + 1 :]) for number, wire in found]
     batch = decode(STREAM, found, arrival_us=ARRIVAL_US, verified=True)
     assert rows_of(batch) == [exactly(number, wire, verified=True) for number, wire in found]
+
+
+def elsewhere(random: Random, number: int, wire: bytes) -> Entry:
+    """The same reading of another panel's stream, mostly: all names in it are as long as before."""
+    panel = random.choice(["Panel1", "Panel2", "Panel3", "Cellar"])
+    found = wire.replace(b"Panel1", panel.encode())
+    stream = Name.parse(str(STREAM).replace("Panel1", panel))
+    if random.random() < 0.05:
+        stream = STREAM
+    return Entry(stream, number, found, verified=random.random() < 0.8)
+
+
+@settings(deadline=None)
+@given(SEEDS, st.integers(1, 60), st.sampled_from([0.0, 0.1, 0.3]))
+def test_a_batch_of_many_streams_is_what_their_packets_are_one_by_one(seed: int, count: int, damage: float) -> None:
+    random = Random(seed)
+    found = [elsewhere(random, number, wire) for number, wire in packets(random, count, damage)]
+    expected = [exactly(each.number, each.wire or b"", verified=each.verified, stream=each.stream) for each in found]
+    assert rows_of(decode_few(found, arrival_us=ARRIVAL_US)) == expected
+
+
+@settings(deadline=None)
+@given(SEEDS, st.integers(12, 40))
+def test_one_byte_of_many_streams_can_be_anything(seed: int, count: int) -> None:
+    random = Random(seed)
+    found = [elsewhere(random, number, wire) for number, wire in packets(random, count, 0.0)]
+    at = random.choice(lively([(each.number, each.wire or b"") for each in found]))
+    wires = [each.wire or b"" for each in found]
+    changed = [
+        each._replace(wire=wire[:at] + random.randbytes(1) + wire[at + 1 :])
+        for each, wire in zip(found, wires, strict=True)
+    ]
+    expected = [exactly(each.number, each.wire or b"", verified=each.verified, stream=each.stream) for each in changed]
+    assert rows_of(decode_few(changed, arrival_us=ARRIVAL_US)) == expected

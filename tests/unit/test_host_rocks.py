@@ -81,6 +81,16 @@ def test_a_damaged_block_costs_its_packets_which_are_named_and_lists_go_on_behin
     store.close()
 
 
+def test_since_is_exact_although_the_list_by_event_time_is_damaged(tmp_path: Path) -> None:
+    filled(tmp_path / "store")
+    flip(tmp_path / "store", ".sst", 0.86)
+    store = RocksStore(tmp_path / "store")
+    assert store.since_each([STREAM, STREAM / "x"], 10 * (LAST - 20)) == [LAST - 20, 0]
+    assert damaged_numbers(store) == []
+    assert len(store.between(STREAM, 1, 1 << 60, LAST)) < LAST, "so it was the list"
+    store.close()
+
+
 def test_the_write_after_damage_was_seen_mends_the_store(tmp_path: Path) -> None:
     filled(tmp_path / "store")
     flip(tmp_path / "store", ".sst", 0.4)

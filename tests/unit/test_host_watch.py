@@ -186,7 +186,11 @@ def test_a_hole_is_there_until_it_is_filled() -> None:
             assert await watch.holes() == {VOLTAGE: [(6, 6), (8, 8)]}, "no cache has an old answer"
             await insert(running, face, VOLTAGE, 6, 8)
             assert await watch.holes() == {}
-            assert watch.numbers() == {VOLTAGE: 9, CURRENT: 2}
+            assert watch.numbers() == watch.news() == {VOLTAGE: 9, CURRENT: 2}
+            assert watch.news() == {}
+            await insert(running, face, CURRENT, 3)
+            await risen(watch, CURRENT, 3)
+            assert watch.news() == {CURRENT: 3}
 
     run(test)
 

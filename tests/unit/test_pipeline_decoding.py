@@ -12,10 +12,11 @@ import pytest
 
 from roost.naming import Component, Name
 from roost.naming.conventions import sequence
-from roost.pipeline import decoding
-from roost.pipeline.columns import ABSENT, READINGS
-from roost.pipeline.decoding import absent, decode, empty_batch
-from roost.pipeline.decoding_exact import Row, read_packet
+from roost.pipeline import decoding, decoding_few
+from roost.pipeline.columns import ABSENT, MISSING, READINGS
+from roost.pipeline.decoding import decode, empty_batch
+from roost.pipeline.decoding_exact import Meaning, Row, read_packet
+from roost.pipeline.decoding_few import Entry, decode_few
 from roost.trust.access import Sealer
 from roost.wire import NullSigner, tlv
 from roost.wire.data import encode_data
@@ -192,7 +193,7 @@ def test_levels_are_the_last_components_that_are_text(name: str, levels: list[st
 
 def test_absent_numbers_are_rows() -> None:
     for quality in sorted(ABSENT):
-        batch = absent(STREAM, [3, 5], quality, arrival_us=ARRIVAL_US)
+        batch = decode_few([Entry(STREAM, number, None, quality) for number in (3, 5)], arrival_us=ARRIVAL_US)
         batch.validate(full=True)
         assert batch.schema == READINGS
         assert batch.column("seq").to_pylist() == [3, 5]
@@ -205,15 +206,13 @@ def test_absent_numbers_are_rows() -> None:
             "signer",
         }
         assert (found["quality"], found["verified"], found["expected"], found["received"]) == (quality, False, 1, 0)
-    with pytest.raises(ValueError, match="'good' is no reason"):
-        absent(STREAM, [3], "good", arrival_us=ARRIVAL_US)
 
 
 def test_nothing_is_a_batch_without_rows() -> None:
     for batch in (
         empty_batch(),
         decode(STREAM, [], arrival_us=0, verified=True),
-        absent(STREAM, [], "missing", arrival_us=0),
+        decode_few([], arrival_us=0),
     ):
         assert (batch.num_rows, batch.schema) == (0, READINGS)
 
@@ -250,6 +249,37 @@ def test_readings_that_look_alike_are_read_at_once(kind: str, monkeypatch: pytes
     values = [found["value"] for found in rows(*packets)]
     assert exact == [300]
     assert values == [read_packet(STREAM, number, wire).meaning.value for number, wire in packets]
+
+
+def test_readings_of_many_streams_that_look_alike_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact: list[Name] = []
+
+    def counted(stream: Name, number: int, wire: bytes) -> Row:
+        exact.append(stream)
+        return read_packet(stream, number, wire)
+
+    monkeypatch.setattr(decoding_few, "read_packet", counted)
+    entries: list[Entry] = []
+    for panel in ("Panel1", "Panel2", "Panel3"):
+        signer = PanelSigner(f"/BigCompany/Building1/Electricity/{panel}/KEY/%01/issuer/v=1")
+        for number in range(1, 41):
+            stream = Name.parse(f"/BigCompany/Building1/Electricity/{panel}/Heater{number + 10}/Voltage")
+            content = Reading(TIME + number * 1000, SENML_CBOR, senml(number + 0.1)).encode()
+            wire = encode_data(stream / sequence(number), content, signer, freshness_ms=1000)
+            entries.append(Entry(stream, number, wire, verified=number % 2 == 0))
+    entries.insert(50, Entry(STREAM, 7, None, MISSING))
+    entries.insert(60, entries[0]._replace(number=2, verified=True))
+    batch = decode_few(entries, arrival_us=ARRIVAL_US)
+    batch.validate(full=True)
+    assert exact == [entries[at].stream for at in (0, 40, 82, 60)], "a sample, new signers, and the odd one"
+    for found, each in zip(batch.to_pylist(), entries, strict=True):
+        absent_one = Row(Meaning(quality=each.quality, received=0))
+        expected = absent_one if each.wire is None else read_packet(each.stream, each.number, each.wire)
+        assert (found["stream"], found["seq"]) == (str(each.stream), each.number)
+        assert found["device"] == each.stream.at(-2).value.decode()
+        assert (found["value"], found["quality"]) == (expected.meaning.value, expected.meaning.quality)
+        assert (found["signer"], found["payload"]) == (expected.signer, expected.payload)
+        assert found["verified"] == (each.verified and expected.named)
 
 
 def replaced(wire: bytes, old: bytes, new: bytes) -> bytes:

@@ -53,3 +53,35 @@ def test_when_a_part_of_a_long_hole_is_filled_only_that_part_is_looked_at() -> N
     after = planner.advance(place, view, now=35)
     assert [(redo.window, redo.stretches[0].high) for redo in after.redo] == [(0, 4)]
     assert view.asked == [(4, 4)]
+
+
+class Counted(Behind):
+    """One that counts how often it is asked about a time."""
+
+    questions = 0
+
+    def boundaries(self, time_ns: int) -> Mapping[str, int]:
+        self.questions += 1
+        return super().boundaries(time_ns)
+
+
+def test_while_nothing_changes_nobody_is_asked_and_the_deadline_is_kept_all_the_same() -> None:
+    planner = Planner(Input("/G", window_ns=LENGTH, deadline_ns=1000))
+    view = Counted([0, 2, 4], told=3)
+    assert planner.advance(Place(), view, now=35) == Place()
+    asked = view.questions
+    planner.closed.clear()  # what else would save questions
+    assert planner.advance(Place(), view, now=39) == Place()
+    assert view.questions == asked
+    assert planner.advance(Place(), view, now=40) == Place(), "a window is over"
+    assert view.questions > asked
+    assert planner.advance(Place(), view, now=1034) == Place()
+    assert planner.advance(Place(), view, now=1035).windows == {STREAM: 0}
+
+
+def test_who_does_not_wait_any_more_gets_what_was_waited_with() -> None:
+    planner = Planner(Input("/G", window_ns=LENGTH, deadline_ns=1000))
+    view = Counted([0, 2, 4], told=3)
+    assert planner.advance(Place(), view, now=1034) == Place()
+    planner.waits = False
+    assert planner.advance(Place(), view, now=1034).windows == {STREAM: 0}

@@ -32,7 +32,7 @@ class Watch:
     def ready(self, _: float) -> bool:
         return self.answers
 
-    def numbers(self) -> dict[Name, int]:
+    def news(self) -> dict[Name, int]:
         return {POWER: 9}
 
     def times(self, stream: Name, low: int, high: int) -> dict[int, int]:

@@ -163,13 +163,27 @@ def test_a_stream_that_lacks_more_than_fits_goes_on_in_the_next_answers() -> Non
     assert 2 < pages < 12
 
 
-def test_streams_that_lack_nothing_are_looked_at_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_that_may_lack_something_are_looked_at_in_portions_and_the_others_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("roost.pubsub.repos.questions.MAX_LOOKED", 10)
     holdings = Holdings()
     for number in range(35):
         holdings.add(stream(f"Panel{number:02}"), 1, 100)
     holdings.add(stream("Panel33"), 3, 100)
+    assert all_gaps(asking(holdings), GROUP.name) == ({stream("Panel33"): [(2, 2)]}, 1)
+    for number in range(33):
+        holdings.add(stream(f"Panel{number:02}"), 3, 100)
+        holdings.drop(stream(f"Panel{number:02}"), 2, 2, 0)
     assert all_gaps(asking(holdings), GROUP.name) == ({stream("Panel33"): [(2, 2)]}, 4)
+
+
+def test_a_time_before_all_readings_begins_each_stream_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.pubsub.repos.questions.AT_ONCE", 1)
+    repo = filled()
+    since = [decode_streams(answer(repo, Since(GROUP.name, time)).content) for time in (0, 1)]
+    assert since[0] == since[1]
+    assert {number for _, number in since[0].entries} == {1}
 
 
 # -- bundles

@@ -77,12 +77,25 @@ def test_streams_that_lack_numbers_are_found_in_order_and_where_looking_ended() 
     for name in reversed(names):
         holdings.put(name, row(1, 3) if name in names[1:4:2] else row(1))
     assert list(holdings.lacking(Name.parse("/B"), None, 9, 99)) == [(names[1], [(2, 2)]), (names[3], [(2, 2)])]
-    assert list(holdings.lacking(Name.parse("/B"), names[1], 2, 99)) == [(names[3], [(2, 2)]), (names[3], [])]
-    assert list(holdings.lacking(Name.parse("/B"), names[3], 2, 99)) == []
+    assert list(holdings.lacking(Name.parse("/B"), names[1], 1, 99)) == [(names[3], [(2, 2)]), (names[3], [])]
+    assert list(holdings.lacking(Name.parse("/B"), names[3], 1, 99)) == []
     long = Name.parse("/B/Panel9/x")
     holdings.put(long, row(3))
-    page = list(holdings.lacking(Name.parse("/B"), names[2], 3, len(names[0].value)))
-    assert page == [(names[3], [(2, 2)]), (names[4], [])], "names that are too long are passed over"
+    page = list(holdings.lacking(Name.parse("/B"), names[2], 2, len(names[0].value)))
+    assert page == [(names[3], [(2, 2)]), (names[3], [])], "names that are too long are passed over"
+
+
+def test_a_stream_that_lacks_nothing_any_more_is_not_looked_at() -> None:
+    holdings = Holdings()
+    names = [Name.parse(f"/B/Panel{number}") for number in range(1, 4)]
+    for name in names:
+        holdings.add(name, 2, 10)
+    holdings.add(names[1], 1, 10)
+    holdings.drop(names[2], 1, 1, 0)
+    assert list(holdings.lacking(Name.parse("/B"), None, 1, 99)) == [(names[0], [(1, 1)]), (names[0], [])]
+    assert list(holdings.lacking(Name.parse("/B"), names[0], 1, 99)) == []
+    holdings.add(names[1], 4, 10)
+    assert list(holdings.lacking(Name.parse("/B"), names[0], 9, 99)) == [(names[1], [(3, 3)])]
 
 
 def test_what_is_lost_is_a_hole() -> None:

@@ -128,6 +128,14 @@ class SyncWatch(Closing):
 
         return self._run(numbers())
 
+    def news(self) -> dict[Name, int]:
+        """Those of the numbers that have risen since this was called; at first all of them."""
+
+        async def news() -> dict[Name, int]:
+            return self._watch.news()
+
+        return self._run(news())
+
     def holes(self) -> dict[Name, list[tuple[int, int]]]:
         """The numbers up to the highest that the nearest repo neither holds nor dropped."""
         return self._run(self._watch.holes())

@@ -38,7 +38,7 @@ from roost.repo.store import Store
 
 MAX_CONNECTIONS: Final = 32
 SLICE: Final = 1000  # readings
-_PER_QUESTION: Final = 16  # readings' worth of a slice that a question takes, whatever it finds
+_PER_QUESTION: Final = 8  # readings' worth of a slice that a question takes, whatever it finds
 _BUFFER_BYTES: Final = 1 << 20  # that wait for a client, beside a slice
 
 

@@ -40,6 +40,8 @@ from roost.repo.store import Batch, Damaged, Entry
 
 _SEQUENCE: Final = b"\x3a"
 _PAGE: Final = 2000  # rows that are copied at once
+_FEW: Final = 64  # readings, which are looked at sooner than the blocks of a stream
+_PLACE: Final = 16  # bytes of event time and number
 
 
 class RocksStore:
@@ -82,6 +84,8 @@ class RocksStore:
 
     def range(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
         """The packets low to high of a stream, as far as they are here."""
+        if low == high and limit > 0:
+            return self._reading(stream.value, low)
         found: list[tuple[int, bytes]] = []
         with self._lock:
             for first, last in same_width(max(1, low), min(high, MAX_NUMBER)):
@@ -107,15 +111,34 @@ class RocksStore:
 
     def since(self, stream: Name, time: int) -> int:
         """The lowest number of a stream at or after `time`, 0 without any; since 0 is all that is here."""
+        return self.since_each([stream], time)[0]
+
+    def since_each(self, streams: Sequence[Name], time: int) -> list[int]:
+        """The same for each of some streams: where few readings are as late, they are all looked at."""
         with self._lock:
-            for first, _ in self._numbers(stream.value, 1, MAX_NUMBER):
-                if not time:
-                    return first
-                for block in self._blocks(stream.value, first // BLOCK, time):
-                    for number, value in self._numbers(stream.value, block * BLOCK, block * BLOCK + BLOCK - 1):
-                        if time_of(value) and time_of(value) >= time:
-                            return number
-                return 0
+            late: list[list[bytes]] = []
+            if 0 < time <= MAX_NUMBER:
+                starts = [time_key(stream.value, time, 0) for stream in streams]
+                ranges = [(start, start[:-_PLACE] + BEHIND * (_PLACE + 1)) for start in starts]
+                late = list(self._rows.first_keys(ranges, _FEW))
+            if not late or self._rows.damaged:  # what is listed by event time may be damaged, too
+                return [self._since(stream.value, time) for stream in streams]
+            return [
+                min([int.from_bytes(key[-8:], "big") for key in keys], default=0)
+                if len(keys) < _FEW
+                else self._since(stream.value, time)
+                for stream, keys in zip(streams, late, strict=True)
+            ]
+
+    def _since(self, stream: bytes, time: int) -> int:
+        for first, _ in self._numbers(stream, 1, MAX_NUMBER):
+            if not time:
+                return first
+            for block in self._blocks(stream, first // BLOCK, time):
+                for number, value in self._numbers(stream, block * BLOCK, block * BLOCK + BLOCK - 1):
+                    if time_of(value) and time_of(value) >= time:
+                        return number
+            return 0
         return 0
 
     def between(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, int]]:
@@ -155,6 +178,15 @@ class RocksStore:
                     if len(found) == limit:
                         break
         return found
+
+    def _reading(self, stream: bytes, number: int) -> list[tuple[int, bytes]]:
+        """One packet, which is looked up sooner than a walk begins."""
+        if not 1 <= number <= MAX_NUMBER:
+            return []
+        key = b"p" + key_of(stream, number)
+        with self._lock:
+            value = self._rows.get(key)
+        return [] if value is None or not self._is_whole(key, value) else [(number, value[HEAD_BYTES:])]
 
     def _readings(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
         """The packets low to high, which are numbers of one width, in pages."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -91,6 +91,20 @@ class RocksRows:
             at = rows.pop()[0] if rows else low
             rows += islice(self.forward(at, high), limit - len(rows))
         return rows
+
+    def first_keys(self, ranges: Iterable[tuple[bytes, bytes]], limit: int) -> Iterator[list[bytes]]:
+        """The first keys in each of some ranges, as in `forward`, at most `limit`: to move a walk is soon done."""
+        walker = self._db.iter()
+        for low, high in ranges:
+            found: list[bytes] = []
+            walker.seek(low)
+            while len(found) < limit and walker.valid() and (key := walker.key()) < high:
+                found.append(key)
+                walker.next()
+            if not walker.valid() and _has_failed(walker):
+                found = [key for key, _ in islice(self.forward(low, high), limit)]
+                walker = self._db.iter()
+            yield found
 
     def backward(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
         """The rows from `low` to before `high` that can be read, the last first."""

@@ -11,6 +11,7 @@ import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from struct import Struct
 from typing import Final
 
 from roost.errors import BadPacket
@@ -27,9 +28,10 @@ from roost.host.bulk_frames import (
 from roost.host.journal import Journal
 from roost.host.stretch_access import Access
 from roost.host.stretch_packets import open_bundle
-from roost.host.stretch_pieces import Piece, Stretch
+from roost.host.stretch_pieces import Fetched, Piece, Stretch
 from roost.repo.question import Bundle
 
+_HEAD: Final = Struct(">BI")  # kind and length of a frame
 _RECEIVE_BYTES: Final = 1 << 20
 _QUESTION_BYTES: Final = 64  # of a Bundle, beside the stream's name
 
@@ -41,8 +43,8 @@ class Doors:
         self._access: Final = access
         self._journal: Final = Journal()
 
-    def read(self, stretches: Sequence[Stretch]) -> Iterator[Piece]:
-        """The pieces of stretches, in order; what no door gave is lacking in them."""
+    def read(self, stretches: Sequence[Stretch]) -> Iterator[Piece | Fetched]:
+        """The pieces of stretches, in order; what no door gave is lacking in them. Fetched: there is no more to do."""
         waiting = deque(stretches)
         for address in self._access.bulk:
             if not waiting:
@@ -54,7 +56,7 @@ class Doors:
         for stretch in waiting:
             yield Piece(stretch)
 
-    def _read_at(self, address: str, waiting: deque[Stretch]) -> Iterator[Piece]:
+    def _read_at(self, address: str, waiting: deque[Stretch]) -> Iterator[Piece | Fetched]:
         """Ask one door; what is left of the stretches stays in `waiting`."""
         with _connected(address, self._access.timeout_s) as connection:
             frames = _Frames(connection)
@@ -66,7 +68,7 @@ class Doors:
                     yield from _pieces(frames, question, waiting, doubtful=doubtful)
 
 
-def _pieces(frames: _Frames, asked: Bundle, waiting: deque[Stretch], *, doubtful: bool) -> Iterator[Piece]:
+def _pieces(frames: _Frames, asked: Bundle, waiting: deque[Stretch], *, doubtful: bool) -> Iterator[Piece | Fetched]:
     """The pieces of one question: each ends where a frame does, the last one where the question does."""
     stream, low, high = asked.stream, asked.low, asked.high
     value = stream.value
@@ -78,16 +80,23 @@ def _pieces(frames: _Frames, asked: Bundle, waiting: deque[Stretch], *, doubtful
         if kind != BUNDLED:
             raise BadPacket(body.decode(errors="replace") if kind == REFUSED else f"frames of kind {kind} are unknown")
         packets, sealed, dropped = open_bundle(body, value, low, high)
-        runs += [] if doubtful else dropped
+        if dropped and not doubtful:
+            runs += dropped
         if packets:
-            piece = Piece(Stretch(stream, low, packets[-1][0]))
+            first, low = low, packets[-1][0] + 1
+            if low <= high:
+                waiting[0] = Stretch(stream, low, high)
+            else:  # all there is to know of it, even if the door fails now
+                waiting.popleft()
+            if len(packets) == low - first and not (sealed or doubtful):
+                yield Fetched(stream, packets)
+                continue
+            piece = Piece(Stretch(stream, first, low - 1))
             piece.take(packets, sealed, doubtful=doubtful)
             piece.drop(runs)
-            low = packets[-1][0] + 1
-            waiting[0] = Stretch(stream, low, high)
             yield piece
-    waiting.popleft()
     if low <= high:
+        waiting.popleft()
         rest = Piece(Stretch(stream, low, high))
         rest.drop(runs)
         yield rest
@@ -102,6 +111,12 @@ class _Frames:
         self._low = self._high = 0  # of what was received and not taken
 
     def next(self) -> tuple[int, bytes]:
+        if self._high - self._low >= HEAD_BYTES:  # mostly a whole frame is there, often many
+            kind, length = _HEAD.unpack_from(self._room, self._low)
+            body = self._low + HEAD_BYTES
+            if body + length <= self._high:
+                self._low = body + length
+                return kind, bytes(self._room[body : self._low])
         head = self._take(HEAD_BYTES)
         length = int.from_bytes(head[1:], "big")
         if length > MAX_FRAME_BYTES:

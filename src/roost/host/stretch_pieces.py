@@ -46,6 +46,13 @@ class Piece:
         self.refused: dict[int, str] = {}
         self.verified = 0
 
+    @staticmethod
+    def of(fetched: Fetched) -> Piece:
+        """A piece that has all its packets."""
+        piece = Piece(Stretch(fetched.stream, fetched.packets[0][0], fetched.packets[-1][0]))
+        piece.packets = dict(fetched.packets)
+        return piece
+
     def take(self, packets: Iterable[tuple[int, bytes]], sealed: Iterable[int], *, doubtful: bool) -> None:
         """Add packets of numbers that are lacking."""
         known = self.packets.keys()

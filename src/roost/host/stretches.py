@@ -64,10 +64,11 @@ class StretchReader(Closing):
         """What comes whole through a door goes straight on; the faces complete the rest, in between."""
         incomplete: list[Piece] = []
         for piece in Doors(self._access).read(stretches):
-            if not incomplete and not piece.doubtful and not piece.sealed and not piece.lacking():
-                yield piece.fetched({})
+            whole = _whole(piece)
+            if whole is not None and not incomplete:
+                yield whole
                 continue
-            incomplete.append(piece)
+            incomplete.append(Piece.of(piece) if isinstance(piece, Fetched) else piece)
             if sum(len(each.packets) for each in incomplete) >= AHEAD or len(incomplete) >= PIECES_AHEAD:
                 yield from self._completed(_recut(incomplete))
                 incomplete = []
@@ -115,6 +116,13 @@ async def _next_ones(completing: AsyncGenerator[list[Fetched], None]) -> list[Fe
 
 async def _closed(completing: AsyncGenerator[list[Fetched], None]) -> None:
     await completing.aclose()
+
+
+def _whole(piece: Piece | Fetched) -> Fetched | None:
+    """A piece of which nothing is left to be done."""
+    if isinstance(piece, Fetched):
+        return piece
+    return None if piece.doubtful or piece.sealed or piece.lacking() else piece.fetched({})
 
 
 def _cut(stretches: Iterable[Stretch]) -> Iterator[Piece]:

@@ -5,7 +5,7 @@
         numbers = watch.numbers()                  stream → highest number
         holes = await watch.holes()                stream → runs of those numbers that the nearest repo has not got
         times = await watch.times(stream, 1, 100)  number → event time of the readings that it has got
-        await watch.changed(timeout_s=1)           whether there is news since `numbers` was called
+        await watch.changed(timeout_s=1)           whether there is news since `numbers` or `news` was called
 
 Partial sync with the nearest repo says what changes, streams that come to be included; a number that was told stays,
 whichever repo answers next. So it may be ahead of a repo that took over: what that one has not heard of yet is a hole
@@ -80,6 +80,7 @@ class Watch(Residence[Membership[PSyncConsumer]]):
         self._history: Final = history
         self._selection: Final = Selection(group.name, wishes)
         self._numbers: Final[dict[Name, int]] = {}  # bound: the preset's streams
+        self._risen: Final[dict[Name, int]] = {}  # since somebody asked for news; bound: as above
         self._others: Final[set[Name]] = set()  # streams in the same ranges that are not watched; bound: as above
         self._ready = False
         self._moves = 0  # how often a number rose
@@ -115,6 +116,13 @@ class Watch(Residence[Membership[PSyncConsumer]]):
         """The highest number of every watched stream that any repo has told of; they only rise."""
         self._seen = self._moves
         return dict(self._numbers)
+
+    def news(self) -> dict[Name, int]:
+        """Those of the numbers that have risen since this was called; at first all of them."""
+        self._seen = self._moves
+        risen = dict(self._risen)
+        self._risen.clear()
+        return risen
 
     async def holes(self) -> dict[Name, list[Run]]:
         """The numbers up to the highest that the nearest repo neither holds nor dropped, of streams that lack some."""
@@ -156,7 +164,7 @@ class Watch(Residence[Membership[PSyncConsumer]]):
             stream = effect.stream.name
             if not self._watched(stream):
                 return False
-            self._numbers[stream] = effect.high
+            self._numbers[stream] = self._risen[stream] = effect.high
             self._moves += 1
             return True
         if isinstance(effect, Note) and effect.event == UNHEARD:

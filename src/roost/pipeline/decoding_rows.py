@@ -1,4 +1,4 @@
-"""Rows of one stream while they are decoded, in any order; then an Arrow batch in the order of their numbers.
+"""Rows while they are decoded, in any order; then an Arrow batch in the order of their numbers.
 
 One row, or many at once, are written in the same way: an index is an integer or an array of them. In the arrays, a time
 below zero and a value that is no number stand for null: neither can be read off a packet.
@@ -6,6 +6,7 @@ below zero and a value that is no number stand for null: neither can be read off
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ from roost.pipeline.decoding_exact import Meaning
 from roost.pipeline.template import Column, Readout
 
 Index: TypeAlias = int | NDArray[np.int64]
+Texts: TypeAlias = tuple[str | None, ...]
 
 TIME: Final = READINGS.field("event_time").type
 _REMEMBERED: Final = 65_536  # streams
@@ -46,9 +48,9 @@ class Words:
 
 
 class Rows:
-    """As many rows as there are numbers, of one stream."""
+    """As many rows as there are numbers, of one stream or each of its own, whose name and levels are given then."""
 
-    def __init__(self, stream: Name, numbers: NDArray[np.int64], arrival_us: int) -> None:
+    def __init__(self, stream: Name | Sequence[Texts], numbers: NDArray[np.int64], arrival_us: int) -> None:
         count = len(numbers)
         self._stream: Final = stream
         self._numbers: Final = numbers
@@ -65,12 +67,21 @@ class Rows:
         self._blocks: Final[list[tuple[NDArray[np.int64], pa.Array]]] = []  # and many at once
 
     def put_packet(
-        self, where: Index, time_us: NDArray[np.int64] | int | None, signer: str | None, *, verified: bool
+        self,
+        where: Index,
+        time_us: NDArray[np.int64] | int | None,
+        signer: str | None,
+        *,
+        verified: bool | NDArray[np.bool_],
     ) -> None:
         """Write what is around the payload."""
         self._time[where] = -1 if time_us is None else time_us
         self._signer.put(where, signer)
         self._verified[where] = verified
+
+    def put_signer(self, where: NDArray[np.int64], signer: str | None) -> None:
+        """Write over who signed, where rows share all but that."""
+        self._signer.put(where, signer)
 
     def put_meaning(self, where: Index, meaning: Meaning) -> None:
         """Write what the payload says."""
@@ -101,7 +112,7 @@ class Rows:
     def batch(self) -> pa.RecordBatch:
         """All rows; each has been written."""
         count = len(self._numbers)
-        stream, panel, device, metric = (pa.repeat(pa.scalar(text, pa.string()), count) for text in texts(self._stream))
+        stream, panel, device, metric = self._text_columns()
         columns = {
             "stream": stream,
             "seq": pa.array(self._numbers),
@@ -121,6 +132,12 @@ class Rows:
         }
         return pa.RecordBatch.from_arrays([columns[name] for name in READINGS.names], schema=READINGS)
 
+    def _text_columns(self) -> list[pa.Array]:
+        """Name, panel, device and metric."""
+        if isinstance(self._stream, Name):
+            return [pa.repeat(pa.scalar(text, pa.string()), len(self._numbers)) for text in texts(self._stream)]
+        return [pa.array(column, pa.string()) for column in zip(*self._stream, strict=True)]
+
     def _payload_column(self) -> pa.Array:
         alone = np.ones(len(self._numbers), np.bool_)
         for where, _ in self._blocks:
@@ -138,7 +155,7 @@ def _nullable(column: Column, null: NDArray[np.bool_]) -> pa.Array:
 
 
 @lru_cache(_REMEMBERED)
-def texts(stream: Name) -> tuple[str | None, ...]:
+def texts(stream: Name) -> Texts:
     """The name, then panel, device and metric: its last components, None where there is none or it is no text."""
     levels = [_text(stream[at]) if len(stream) >= -at else None for at in (-3, -2, -1)]
     return str(stream), *levels

@@ -125,11 +125,17 @@ def _unpack_names(packed: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _entries(written: Mapping[str, Any]) -> dict[str, int]:
+def _entries(written: Mapping[str, Any]) -> Mapping[str, int]:
     if not (len(written) == 2 and isinstance(written.get("names"), str)):
         return dict(written)
-    names = _unpack_names(written["names"])
-    columns = np.frombuffer(zlib.decompress(base64.b64decode(written["numbers"])), np.uint8)
+    return _unpack(written["names"], written["numbers"])
+
+
+@lru_cache(maxsize=8)  # Spark hands the same offset back several times in a batch, and in the next one
+def _unpack(packed_names: str, packed_numbers: str) -> Mapping[str, int]:
+    """The entries, which several places share: nobody changes them."""
+    names = _unpack_names(packed_names)
+    columns = np.frombuffer(zlib.decompress(base64.b64decode(packed_numbers)), np.uint8)
     numbers = np.ascontiguousarray(columns.reshape(8, -1).T).view("<i8").ravel().tolist()
     return dict(zip(names, numbers, strict=True))
 

@@ -18,12 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from roost.pipeline.input import Input
+from roost.machine import SECOND
+from roost.pipeline.input import EACH, Input
 from roost.pipeline.place import CORRECTIONS, Place, Run, below, holes_after
 from roost.pipeline.release_windows import Step
 from roost.pipeline.view import View
+
+
+class _Rest(NamedTuple):
+    """Nothing was to be released at a place, and will not be while all is as it was then, until some time."""
+
+    place: Place
+    numbers: Mapping[str, int]
+    holes: Mapping[str, Sequence[Run]]
+    until: int
+    waits: bool
+
+    def lasts(self, place: Place, numbers: Mapping[str, int], view: View, now: int) -> bool:
+        return now < self.until and numbers == self.numbers and place == self.place and view.holes() == self.holes
 
 
 class Planner:
@@ -35,6 +49,7 @@ class Planner:
         self.waits = True  # for others who may lag behind; not where nothing more is to come
         self.heard: Final[list[tuple[int, int]]] = []  # newest windows and when we heard of them; bound: of a deadline
         self.closed: Final[dict[str, tuple[int, int]]] = {}  # by stream: its number, and what it had closed then
+        self._rest: _Rest | None = None  # when there was nothing to release last
 
     def begin(self, view: View, since_ns: int) -> Place:
         """The place to begin at: a time; windows begin whole, at the first one that starts then or later."""
@@ -46,13 +61,21 @@ class Planner:
 
     def advance(self, place: Place, view: View, now: int, limit: int | None = None, *, flush: bool = False) -> Place:
         """The next place; at most `limit` readings further where that can be, `flush` waits for no deadline."""
-        numbers = {stream: number for stream, number in view.numbers().items() if self.key(stream) is not None}
+        seen = view.numbers()
+        rest = self._rest
+        if rest is not None and not flush and rest.waits == self.waits and rest.lasts(place, seen, view, now):
+            return place
+        numbers = self._ours(seen)
         if not self.input.window_ns:
-            if not place.holes and all(place.number(stream) >= number for stream, number in numbers.items()):
-                return place
-            return _as_they_come(place, numbers, view.holes(), limit)
+            before = place.numbers.get
+            steps = {stream: step for stream, number in numbers.items() if (step := number - before(stream, 0)) > 0}
+            return _as_they_come(place, steps, view.holes(), limit) if steps or place.holes else place
+        holes = view.holes()
         after = Step(self, place, view, numbers, now, flush=flush).taken(limit)
-        return place if replace(after, redo=place.redo) == place else after
+        if replace(after, redo=place.redo) != place:
+            return after
+        self._rest = None if flush else _Rest(place, dict(seen), dict(holes), self._until(now), self.waits)
+        return place
 
     def corrections(self, numbers: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
         """The streams that correct ours, each with the stream that it corrects and its key."""
@@ -61,7 +84,20 @@ class Planner:
             if corrected != stream and (key := self.key(corrected)) is not None:
                 yield stream, corrected, key
 
+    def _ours(self, numbers: Mapping[str, int]) -> Mapping[str, int]:
+        """The numbers of the streams that have a key."""
+        if self.input.key == EACH and not self.input.window_ns:
+            return numbers
+        return {stream: number for stream, number in numbers.items() if self.key(stream) is not None}
+
     # -- what saves questions
+
+    def _until(self, now: int) -> int:
+        """When a window may be over or overdue that is not now; within a second, for what was out of reach."""
+        length, deadline = self.input.window_ns, self.input.deadline_ns
+        heard = [since + deadline for _, since in self.heard if since + deadline > now]
+        over = [(now // length + 1) * length, ((now - deadline) // length + 1) * length + deadline]
+        return min(*over, *heard, now + SECOND)
 
     def key(self, stream: str) -> str | None:
         if stream not in self._keys:
@@ -71,10 +107,8 @@ class Planner:
 
 
 def _as_they_come(
-    place: Place, numbers: Mapping[str, int], holes: Mapping[str, Sequence[Run]], limit: int | None
+    place: Place, steps: Mapping[str, int], holes: Mapping[str, Sequence[Run]], limit: int | None
 ) -> Place:
-    steps = {stream: number - place.number(stream) for stream, number in numbers.items()}
-    steps = {stream: step for stream, step in steps.items() if step > 0}
     total = sum(steps.values())
     if limit is not None and total > limit:
         steps = {stream: max(1, step * limit // total) for stream, step in sorted(steps.items())[: max(1, limit)]}

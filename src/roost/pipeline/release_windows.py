@@ -240,9 +240,10 @@ class Step:
 
     def _below(self, stream: str, window: int) -> int:
         """The highest number of a stream that belongs to this window or one before."""
-        lows = self._boundaries((window + 1) * self._length)
-        number = min(lows.get(stream, self._numbers[stream] + 1) - 1, self._numbers[stream])
-        return below(number, self._holes.get(stream, ()))
+        low, number = self._boundaries((window + 1) * self._length).get(stream), self._numbers[stream]
+        if low is not None and low <= number:
+            number = low - 1
+        return below(number, self._holes[stream]) if stream in self._holes else number
 
     def _boundaries(self, time_ns: int) -> Mapping[str, int]:
         if time_ns not in self._lows:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Protocol
@@ -23,10 +24,11 @@ from roost.host.stretches import Fetched, Stretch
 from roost.naming import Name
 from roost.pipeline.columns import DROPPED, MISSING, REFUSED
 from roost.pipeline.corrections import corrected
-from roost.pipeline.decoding import WORTHWHILE, decode, empty_batch
+from roost.pipeline.decoding import decode, empty_batch
+from roost.pipeline.decoding_alike import WORTHWHILE
 from roost.pipeline.decoding_few import Entry, decode_few
 from roost.pipeline.input import Input
-from roost.pipeline.place import CORRECTIONS, Run, within, without
+from roost.pipeline.place import CORRECTIONS, Run, count, within, without
 from roost.pipeline.rows_windowed import in_windows
 from roost.pipeline.units import Unit
 from roost.wire import tlv
@@ -34,6 +36,7 @@ from roost.wire.tlv import element, elements
 
 FAIL: Final = "fail"
 _ROWS_AT_ONCE: Final = 50_000
+_REMEMBERED: Final = 65_536  # names of streams: a worker of Spark's reads the same ones again and again
 
 
 class Reader(Protocol):
@@ -54,13 +57,13 @@ class Rows:
 
     def read(self, units: Iterable[Unit], reader: Reader) -> Iterator[pa.RecordBatch]:
         """The rows of some units, in batches."""
-        wanted = [(part, self._stretches(part)) for unit in units for part in self._parts(unit)]
-        pieces = iter(reader.read([stretch for _, stretches in wanted for stretch in stretches]) if wanted else ())
+        wanted = [(part, *self._stretches(part)) for unit in units for part in self._parts(unit)]
+        pieces = iter(reader.read([stretch for *_, stretches in wanted for stretch in stretches]) if wanted else ())
         made = _Batches()
         done: list[tuple[Unit, int]] = []  # with how many rows each
-        for unit, stretches in wanted:
+        for unit, name, stretches in wanted:
             before = made.rows
-            self._add(unit, [piece for stretch in stretches for piece in _of(stretch, pieces)], reader, made)
+            self._add(unit, name, [piece for stretch in stretches for piece in _of(stretch, pieces)], reader, made)
             done.append((unit, made.rows - before))
             if made.rows >= _ROWS_AT_ONCE:
                 yield in_windows(self.inputs, done, made.whole()) if self.windowed else made.whole()
@@ -75,18 +78,18 @@ class Rows:
             return
         for low in range(unit.low, unit.high + 1, _ROWS_AT_ONCE):
             high = min(unit.high, low + _ROWS_AT_ONCE - 1)
-            yield replace(unit, low=low, high=high, missing=within(unit.missing, low, high))
+            yield unit._replace(low=low, high=high, missing=within(unit.missing, low, high))
 
-    def _stretches(self, unit: Unit) -> list[Stretch]:
+    def _stretches(self, unit: Unit) -> tuple[Name, list[Stretch]]:
+        name = _parsed(f"{self.inputs[unit.input].group}/{unit.stream}")
         runs: list[Run] = [(unit.low, unit.high)] if unit.low <= unit.high else []
-        return [Stretch(self._name(unit), *run) for run in without(runs, unit.missing)]
+        return name, [Stretch(name, *run) for run in (without(runs, unit.missing) if unit.missing else runs)]
 
-    def _name(self, unit: Unit) -> Name:
-        return Name.parse(f"{self.inputs[unit.input].group}/{unit.stream}")
-
-    def _add(self, unit: Unit, pieces: Sequence[Fetched], reader: Reader, made: _Batches) -> None:
+    def _add(self, unit: Unit, name: Name, pieces: Sequence[Fetched], reader: Reader, made: _Batches) -> None:
         """Add the rows of one unit, in windows by number."""
-        name = self._name(unit)
+        if len(pieces) == 1 and len(pieces[0].packets) == unit.rows and not unit.corrections:  # as nearly all are
+            made.add(name, _packets(pieces[0]), verified=pieces[0].verified)
+            return
         absent = {number: MISSING for low, high in unit.missing for number in range(low, high + 1)}
         for piece in pieces:
             absent.update(self._absent(piece))
@@ -166,13 +169,17 @@ class _Batches:
             self._few = []
 
 
+@lru_cache(_REMEMBERED)
+def _parsed(name: str) -> Name:
+    return Name.parse(name)
+
+
 def _of(stretch: Stretch, pieces: Iterator[Fetched]) -> Iterator[Fetched]:
     """The pieces of one stretch: the next ones, until all its numbers have been told of."""
     left = stretch.high - stretch.low + 1
     while left > 0:
         piece = next(pieces)
-        left -= len(piece.packets) + len(piece.refused) + len(piece.missing)
-        left -= sum(high - low + 1 for low, high in piece.dropped)
+        left -= len(piece.packets) + len(piece.refused) + len(piece.missing) + count(piece.dropped)
         yield piece
 
 

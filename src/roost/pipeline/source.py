@@ -93,6 +93,15 @@ class UnitPartition(InputPartition):
         super().__init__(None)
         self.units: Final = tuple(units)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _partition, ([unit.brief for unit in self.units],)
+
+
+def _partition(briefs: Sequence[tuple[Any, ...]]) -> UnitPartition:
+    from roost.pipeline.units import Unit
+
+    return UnitPartition([Unit(*brief) for brief in briefs])
+
 
 class _Reading:
     """What reading in batches and in streams have in common."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from roost.pipeline.input import Input
@@ -19,8 +18,7 @@ from roost.pipeline.release import Planner
 ROWS_PER_PARTITION: Final = 20_000  # below that, a second task costs more than it brings
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Numbers low to high of one stream; those in `missing` are rows without a value, nobody is asked for them.
 
     In windows: what the numbers belong to lies in `first` to `last`, and of `open_from` and later ones the stream may
@@ -46,6 +44,15 @@ class Unit:
         """About how many rows it makes."""
         return max(0, self.high - self.low + 1)
 
+    @property
+    def brief(self) -> tuple[Any, ...]:
+        """The arguments to make it of: fewer where it is plain, because there may be tens of thousands to send."""
+        return self[:_PLAIN] if self[_PLAIN:] == _PLAINLY else tuple(self)
+
+
+_PLAINLY: Final = tuple(Unit._field_defaults.values())
+_PLAIN: Final = len(Unit._fields) - len(_PLAINLY)  # what a unit without windows needs
+
 
 def units(planner: Planner, start: Place, end: Place) -> Iterator[Unit]:
     """Everything between two places."""
@@ -54,15 +61,19 @@ def units(planner: Planner, start: Place, end: Place) -> Iterator[Unit]:
     if planner.input.window_ns:
         yield from _windows(planner, start, end)
         return
-    wanted = planner.input
-    for stream in sorted(end.numbers):
+    name, before = planner.input.name, start.numbers
+    moved = [stream for stream, number in end.numbers.items() if before.get(stream, 0) < number]
+    for stream in sorted(dict.fromkeys([*moved, *sorted(start.holes.keys() & end.numbers.keys())])):
         low, high = start.number(stream) + 1, end.numbers[stream]
+        if not (start.holes or end.holes):
+            yield Unit(name, stream, low, high)
+            continue
         holes = end.holes.get(stream, ())
         for run in [
             *without(start.holes.get(stream, ()), holes),
             *without([(low, high)] if low <= high else (), holes),
         ]:
-            yield Unit(wanted.name, stream, *run)
+            yield Unit(name, stream, *run)
 
 
 def _windows(planner: Planner, start: Place, end: Place) -> Iterator[Unit]:

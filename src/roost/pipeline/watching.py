@@ -34,9 +34,11 @@ class GroupView(Closing):
         self._prefix: Final = len(str(Name.parse(wanted.group))) + 1
         self._watch: Final = face.group(wanted.group).watch(*wishes_of(wanted))
         self._names: Final[dict[Name, str]] = {}  # bound: the streams of the group
+        self._numbers: Final[dict[str, int]] = {}  # bound: as above
+        self._rises = 0  # how often there were others
         self._holes: dict[str, Sequence[Run]] = {}
         self._asked_at = 0.0
-        self._asked_for: dict[str, int] = {}
+        self._asked_for = 0  # after so many rises
         within_s = PATIENCE * access.timeout_s
         with ExitStack() as otherwise:
             otherwise.callback(self.close)  # or it would ask on, and warn, as long as this process lives
@@ -49,16 +51,19 @@ class GroupView(Closing):
 
     def numbers(self) -> Mapping[str, int]:
         """The highest number of every stream."""
-        return {self._relative(stream): number for stream, number in self._watch.numbers().items()}
+        if news := self._watch.news():  # of a few streams, where there may be tens of thousands
+            self._numbers.update((self._relative(stream), number) for stream, number in news.items())
+            self._rises += 1
+        return dict(self._numbers)
 
     def holes(self) -> Mapping[str, Sequence[Run]]:
         """Numbers that nobody at hand has; asked for anew when numbers have risen, or a second has passed."""
-        numbers = dict(self.numbers())
+        self.numbers()
         now = time.monotonic()
-        if numbers != self._asked_for or now >= self._asked_at + HOLES_EVERY_S:
+        if self._rises != self._asked_for or now >= self._asked_at + HOLES_EVERY_S:
             found = self._watch.holes()
             self._holes = {self._relative(stream): joined(sorted(runs)) for stream, runs in found.items()}
-            self._asked_for, self._asked_at = numbers, now
+            self._asked_for, self._asked_at = self._rises, now
         return self._holes
 
     def boundaries(self, time_ns: int) -> Mapping[str, int]:

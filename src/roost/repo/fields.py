@@ -31,11 +31,13 @@ class Fields:
         self._wire = wire
         self._where = where
         self._found: dict[int, tuple[int, int]] = {}  # bound: the types in `order`
-        following = list(order)
+        following = 0  # the first in `order` that may come
         for type_, start, end in elements(wire, low, high):
-            if type_ not in following:
-                raise BadPacket(f"element {type_} before byte {start} is unknown, repeated or out of order in {where}")
-            del following[: following.index(type_) + 1]
+            try:
+                following = order.index(type_, following) + 1
+            except ValueError:
+                reason = f"element {type_} before byte {start} is unknown, repeated or out of order in {where}"
+                raise BadPacket(reason) from None
             self._found[type_] = (start, end)
 
     def number(self, type_: int) -> int | None:

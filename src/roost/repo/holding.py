@@ -79,7 +79,7 @@ class Holding:
     @property
     def gone(self) -> list[tuple[int, int]]:
         """The intervals that are gone on purpose."""
-        return intervals.pairs(self._gone or [])
+        return intervals.pairs(self._gone) if self._gone else []
 
     def is_held(self, number: int) -> bool:
         """Whether a number is here."""
@@ -93,6 +93,8 @@ class Holding:
 
     def holes(self, limit: int) -> list[tuple[int, int]]:
         """What is missing below the highest number held, the lowest first."""
+        if self.is_whole:
+            return []
         accounted = self._bounds()
         for low, high in self.gone:
             intervals.add(accounted, low, high)

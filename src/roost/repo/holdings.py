@@ -37,6 +37,7 @@ class Holdings:
         self.count = 0
         self._rows: Final[dict[bytes, Holding]] = {}  # by the stream's name, as bytes; bound: max_streams
         self._order: Final[list[bytes]] = []  # those of them that somebody asked for in order, sorted; bound: as above
+        self._torn: Final[list[bytes]] = []  # those that may lack numbers, sorted; bound: as above
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -61,13 +62,13 @@ class Holdings:
     ) -> Iterator[tuple[Name, list[tuple[int, int]]]]:
         """Those of the next `limit` streams that lack numbers below their highest, held or dropped, and which.
 
-        If there are more streams, the last one that was looked at follows, without any number. Those with names of more
-        than `max_bytes` are passed over. They are looked for as they are taken.
+        Counted are only streams of which it cannot be seen at a glance. If there are more, the last one that was looked
+        at follows, without any number. Those with names of more than `max_bytes` are passed over. They are looked for
+        as they are taken.
         """
-        page = self._page(prefix, after, limit)
+        page = _between(self._torn, prefix, after, limit)
         for value in page:
-            row = self._rows[value]
-            if not row.is_whole and len(value) <= max_bytes and (gaps := row.gaps()):
+            if len(value) <= max_bytes and (gaps := self._rows[value].gaps()):
                 yield Name(value), gaps
         if len(page) == limit:
             last = next((value for value in reversed(page) if len(value) <= max_bytes), None)
@@ -131,16 +132,27 @@ class Holdings:
         if len(self._order) < len(self._rows):
             self._order.extend(islice(self._rows, len(self._order), None))
             self._order.sort()  # quick, because all but the new ones are in order
-        start = prefix.value if after is None else max(prefix.value, after.value + b"\x00")
-        low = bisect_left(self._order, start)
-        high = bisect_left(self._order, prefix.value + BEHIND)
-        return self._order[low : min(high, low + limit)]
+        return _between(self._order, prefix, after, limit)
 
     def _install(self, stream: bytes, row: Holding) -> None:
         before = self._rows.get(stream, _NOTHING)
         self.size_bytes += row.size_bytes - before.size_bytes
         self.count += row.count - before.count
         self._rows[stream] = row
+        at = bisect_left(self._torn, stream)
+        is_torn = self._torn[at : at + 1] == [stream]
+        if row.is_whole and is_torn:
+            del self._torn[at]
+        elif not (row.is_whole or is_torn):
+            self._torn.insert(at, stream)
+
+
+def _between(order: list[bytes], prefix: Name, after: Name | None, limit: int) -> list[bytes]:
+    """Those of sorted names that begin with a prefix and stand behind `after`."""
+    start = prefix.value if after is None else max(prefix.value, after.value + b"\x00")
+    low = bisect_left(order, start)
+    high = bisect_left(order, prefix.value + BEHIND)
+    return order[low : min(high, low + limit)]
 
 
 class Draft:

@@ -67,6 +67,10 @@ class MemoryStore:
                 return number
         return 0
 
+    def since_each(self, streams: Sequence[Name], time: int) -> list[int]:
+        """The same for each of some streams."""
+        return [self.since(stream, time) for stream in streams]
+
     def between(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, int]]:
         """The readings of a stream with an event time from low to high, as (event time, number)."""
         rows = self._times.get(stream.value)

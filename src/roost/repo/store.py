@@ -106,6 +106,10 @@ class Store(Protocol):
         """
         ...
 
+    def since_each(self, streams: Sequence[Name], time: int) -> list[int]:
+        """The same for each of some streams; where one is damaged, it may be the number of that."""
+        ...
+
     def between(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, int]]:
         """The readings of a stream with an event time from low to high, as (event time, number), in that order."""
         ...
