@@ -63,6 +63,11 @@ class World:
         self._settle_in("panels", [RAW.panel(name).name for name in ("P1", "P2")])
         self._settle_in(JOB, [group.panel(JOB).name for group in (ROOMS, FLOORS)])
 
+    def enrol(self, who: str, panel: Name) -> None:
+        """A home for one more panel, with nobody else's key in it."""
+        self.identities[panel] = self._under(self.identities[COMPANY.building("B1").name], panel)
+        self._settle_in(who, [panel])
+
     def home(self, who: str) -> Path:
         return self.folder / who / "roost"
 

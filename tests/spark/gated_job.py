@@ -5,8 +5,8 @@
     gate.open()                        from now on it lets everybody pass
 
 A gate is two FIFOs: one in which the worker says who it is, one in which it waits to be let go. As a program, this is
-the job's driver, supervised as `roost pipeline run` does: `python gated_job.py '{"checkpoint": …}'`. Workers import it
-too, by the name of the file alone, so nothing of the tests is imported here.
+the job's driver on a cluster, supervised as by `roost pipeline run`: `python gated_job.py '{"master": …}'`. Workers
+import it too, by the name of the file alone, so nothing of the tests is imported here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -105,24 +104,22 @@ def start(spark: SparkSession, said: dict[str, Any]) -> StreamingQuery:
 
 
 def supervised(said: dict[str, Any]) -> Supervisor:
-    """The job as it is run, with a new JVM if the one before is gone."""
-    folder = Path(said["folder"])
+    """The job as it is run."""
 
     def begin() -> Query:
-        spark = spark_session("gated", master=said.get("master"), conf=said.get("conf"))
-        assert SparkContext._gateway is not None
-        (folder / "jvm").write_text(str(SparkContext._gateway.proc.pid))
-        return start(spark, said)
+        return start(spark_session("gated", master=said["master"], conf=said["conf"]), said)
 
     restarts = Restarts(first=SECOND // 10)
-    return Supervisor([Supervised("gated", said["checkpoint"], begin)], folder / "status", restarts=lambda: restarts)
+    return Supervisor(
+        [Supervised("gated", said["checkpoint"], begin)], Path(said["folder"], "status"), restarts=lambda: restarts
+    )
 
 
 def main(said: dict[str, Any]) -> None:
     """Run the job to its end."""
     for _ in range(LEVELS):
         supervised(said).run()
-    end_jvm(spark_session("gated", master=said.get("master")))
+    end_jvm(spark_session("gated", master=said["master"]))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from roost.errors import BadConfig
-from roost.pipeline.session import cores, settings, spark_session
+from roost.pipeline.session import TRIES, cores, settings, spark_session
 
 
 def test_a_process_has_one_session(spark: SparkSession) -> None:
@@ -72,16 +72,14 @@ def test_a_cluster_elsewhere_is_not_told_about_this_machine() -> None:
     assert not {"spark.driver.host", "spark.executor.extraJavaOptions", "spark.sql.shuffle.partitions"} & found.keys()
 
 
-# A JVM that starts with a damaged archive, is killed, and is followed by another one.
+# A JVM that starts with a damaged archive.
 DAMAGED = """
-import os, signal, sys
+import sys
 from pathlib import Path
-from pyspark import SparkContext
 from roost.pipeline import class_archive
 from roost.pipeline.java import find_java
 from roost.pipeline.session import end_jvm, spark_session
 
-folders = class_archive.folders
 archive = class_archive.existing(find_java())
 damaged = Path(sys.argv[1], class_archive.file_name(find_java()))
 damage = bytearray(archive.read_bytes() if archive else b"no archive")
@@ -90,23 +88,17 @@ damage[half : half + 4096] = bytes(4096)
 damaged.write_bytes(damage)
 class_archive.folders = lambda: [damaged.parent]
 spark = spark_session(progress=print)
-print(spark.sparkContext.applicationId)
-class_archive.folders = folders
-jvm = SparkContext._gateway.proc
-os.kill(jvm.pid, signal.SIGKILL)
-jvm.wait()
-spark = spark_session()
 print(spark.range(10).selectExpr("sum(id)").first()[0])
 end_jvm(spark)
 """
 
 
-def test_a_damaged_archive_and_a_killed_jvm_are_survived(tmp_path: Path) -> None:
+def test_a_damaged_archive_is_survived(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", DAMAGED, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    said, application, total = done.stdout.splitlines()
+    said, total = done.stdout.splitlines()
     assert said.startswith("starting Spark ")
-    assert application.startswith("local-")
+    assert f" on local[{cores()},{TRIES}] " in said
     assert total == "45"

@@ -17,7 +17,7 @@ from roost.errors import BadConfig
 from roost.machine import SECOND
 from roost.pipeline.checkpoint_lock import CheckpointLock, lock_path
 from roost.pipeline.restarts import Restarts
-from roost.pipeline.supervisor import POLL, Query, Supervised, Supervisor, ask_to_stop
+from roost.pipeline.supervisor import POLL, Query, Supervised, Supervisor, ask_to_stop, is_gone
 
 
 class Fake:
@@ -172,6 +172,21 @@ def test_a_signal_stops_the_queries(tmp_path: Path) -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
     assert not hall.query.isActive
+
+
+def test_who_asks_to_stop_while_spark_starts_is_heard(tmp_path: Path) -> None:
+    hall = Hall(tmp_path)
+    hall.supervisor.run(hall.wait, first=lambda: ask_to_stop(hall.status_path))
+    assert not hall.started
+    assert hall.status["state"] == "stopped"
+
+
+def test_a_supervisor_that_was_killed_is_known_by_its_lock(tmp_path: Path) -> None:
+    checkpoint = str(tmp_path / "checkpoint")
+    assert not is_gone(checkpoint)  # nobody here ever had it
+    with CheckpointLock(checkpoint):
+        assert not is_gone(checkpoint)
+    assert is_gone(checkpoint)
 
 
 def test_a_second_driver_on_a_checkpoint_is_told_who_has_it_and_leaves_the_status_alone(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import ExitStack
+    from threading import Event
 
-    from roost.host.blocking import SyncFace
+    from roost.host.blocking_streams import SyncPanel
     from roost.pipeline.archive.confirming import Confirming
     from roost.pipeline.archive.manifest import Archive, GroupArchive
 
@@ -20,6 +20,8 @@ SUMMARY = "Archive groups as Parquet, verify what is archived, compact it."
 
 _PAUSE: Final = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _AT_ONCE: Final = 128
+_DELIVERY_S: Final = 30.0
+_LOOK_S: Final = 0.05
 _SECONDS: Final = {None: 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -112,10 +114,13 @@ def _run(options: argparse.Namespace) -> int:
         face = stack.enter_context(reached(access, note))
         source = stack.enter_context(live(face, group, access))
         certificates = Certificates(archive.folder, certificates_of(face))
-        confirming = _confirming(face, writer.archive, options.confirm_as, stack) if options.confirm_as else None
+        panel = stack.enter_context(face.group(group).panel(options.confirm_as)) if options.confirm_as else None
+        confirming = None if panel is None else _confirming(panel, writer.archive)
         rounds = Rounds(source, writer, certificates, confirming, time.time_ns, wishes)
         if options.once:
             tell(rounds.once())
+            if panel is not None:
+                _deliver(panel, stopped)
         else:
             note(f"archiving {group} in {archive.folder.where('')}; stop with Ctrl-C")
             rounds.until(lambda: stopped.wait(pause_s), tell)
@@ -206,17 +211,28 @@ def _groups(archive: Archive, chosen: str | None) -> Iterator[GroupArchive]:
         yield archive.group(group)
 
 
-def _confirming(face: SyncFace, archive: GroupArchive, panel: str, stack: ExitStack) -> Confirming:
-    """Confirm as a panel of the group; what repos have not got yet, it sends with the next run."""
+def _confirming(panel: SyncPanel, archive: GroupArchive) -> Confirming:
+    """Confirm as a panel of the group, which sends what repos have not got yet."""
     import time
 
     from roost.pipeline.archive.confirming import STREAM, Confirming
     from roost.wire.reading import Reading
 
-    running = stack.enter_context(face.group(archive.group).panel(panel))
-
     def publish(readings: list[Reading]) -> None:
         for at in range(0, len(readings), _AT_ONCE):  # so that they fit the panel's outbox
-            running.publish_many([(STREAM, reading) for reading in readings[at : at + _AT_ONCE]])
+            panel.publish_many([(STREAM, reading) for reading in readings[at : at + _AT_ONCE]])
 
     return Confirming(archive, publish, time.time_ns)
+
+
+def _deliver(panel: SyncPanel, stopped: Event) -> None:
+    """Wait until a repo has what was confirmed: the next round, which would send it, may be a day away."""
+    import time
+
+    from roost.cli import note
+
+    ends = time.monotonic() + _DELIVERY_S
+    while panel.waiting and time.monotonic() < ends and not stopped.wait(_LOOK_S):
+        continue
+    if panel.waiting:
+        note(f"{panel.waiting} readings that confirm wait for a repo on the disk, the next run sends them")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark.sql.streaming.query import StreamingQuery
+
     from roost.pipeline.graph import Pipeline
     from roost.pipeline.running import Running
 
@@ -101,23 +103,22 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
     def session() -> Any:  # noqa: ANN401  a SparkSession; nothing of Spark's is imported before it is needed
         return spark_session(f"roost {pipeline.name}", master=options.master, progress=note)
 
-    supervised = Supervised(
-        pipeline.name,
-        checkpoint,
-        lambda: running.start(session(), since=options.since),  # a session of its own, should its JVM have died
-        lambda _: running.status(),
-    )
-    supervisor = Supervisor([supervised], _status_file(options, pipeline))
-    session()  # Spark sets a handler of its own: ours come after it
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
         supervisor.stop()
         stopped.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    note(f"{pipeline.name} runs: {len(pipeline.stages)} stages; checkpoint {checkpoint}; stop with Ctrl-C")
+    def start() -> StreamingQuery:
+        spark = session()  # a new one, should its JVM have died; it sets a handler of its own, and ours come after it
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        query = running.start(spark, since=options.since)
+        note(f"{pipeline.name} runs: {len(pipeline.stages)} stages; checkpoint {checkpoint}; stop with Ctrl-C")
+        return query
+
+    supervised = Supervised(pipeline.name, checkpoint, start, lambda _: running.status())
+    supervisor = Supervisor([supervised], _status_file(options, pipeline))
     said = time.monotonic()
 
     def wait(seconds: float) -> None:
@@ -127,7 +128,7 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
             said = time.monotonic()
             print(summary(running.status()), flush=True)
 
-    supervisor.run(wait)
+    supervisor.run(wait, first=session)  # where Spark cannot start, nothing is to be supervised
     note("stopped; what was begun is done again by the next run, under the same names")
     return 0
 
@@ -137,15 +138,18 @@ def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
 
     from roost.errors import BadConfig
     from roost.pipeline.explaining import graph_json
+    from roost.pipeline.supervisor import RUNNING, WAITING, is_gone
 
     file = _status_file(options, pipeline)
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
-        query: Mapping[str, Any] = told["queries"][pipeline.name]
+        query: dict[str, Any] = told["queries"][pipeline.name]
     except FileNotFoundError:
         raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}") from None
     except (ValueError, KeyError):
         raise BadConfig(f"{file} is no status of {pipeline.name}: is it the checkpoint of another one?") from None
+    if query["state"] in {RUNNING, WAITING} and is_gone(_checkpoint(options, pipeline)):
+        query["state"] = "killed"
     if options.json:
         print(json.dumps(graph_json(pipeline, query), indent=1))
         return 0
@@ -160,11 +164,13 @@ def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
 def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
     from roost.cli import note
     from roost.errors import BadConfig
-    from roost.pipeline.supervisor import ask_to_stop
+    from roost.pipeline.supervisor import ask_to_stop, is_gone
 
     file = _status_file(options, pipeline)
     if not file.exists():
         raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}")
+    if is_gone(_checkpoint(options, pipeline)):
+        raise BadConfig(f"{pipeline.name} does not run: nobody has its checkpoint")
     ask_to_stop(file)
     note(f"{pipeline.name} is asked to stop; see: roost pipeline status {options.file}")
     return 0

@@ -12,6 +12,7 @@ status (`ask_to_stop`), which any process of the user can make. It watches and r
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
@@ -26,7 +27,7 @@ from typing import Any, Final, Protocol
 from roost.errors import BadConfig
 from roost.host.clock import Clock
 from roost.machine import SECOND
-from roost.pipeline.checkpoint_lock import CheckpointLock
+from roost.pipeline.checkpoint_lock import CheckpointLock, lock_path
 from roost.pipeline.restarts import Restarts
 
 Progress = Mapping[str, Any]  # `StreamingQueryProgress`, as the mapping that it is
@@ -87,13 +88,17 @@ class Supervisor:
         self._asked: Final = threading.Event()
         self._since: Final = self._clock()
 
-    def run(self, wait: Callable[[float], object] | None = None) -> None:
-        """Supervise; `wait` waits so many seconds at most, and less if it is asked to stop."""
+    def run(self, wait: Callable[[float], object] | None = None, first: Callable[[], object] = lambda: None) -> None:
+        """Supervise; `wait` waits so many seconds at most, and less if it is asked to stop.
+
+        `first` is called once the checkpoints are ours: what it takes to start at all, which is not tried again.
+        """
         with ExitStack() as locks:
             for keeper in self._keepers:
                 locks.enter_context(CheckpointLock(keeper.supervised.checkpoint))
             self._status.parent.mkdir(parents=True, exist_ok=True)
             stop_file(self._status).unlink(missing_ok=True)  # it was meant for the supervisor before this one
+            first()
             try:
                 while self.poll():
                     (wait or self._asked.wait)(POLL / SECOND)
@@ -140,6 +145,19 @@ def stop_file(status: Path) -> Path:
 def ask_to_stop(status: Path) -> None:
     """Ask the supervisor that writes this status, in another process, to stop."""
     stop_file(status).touch()
+
+
+def is_gone(checkpoint: str) -> bool:
+    """Whether the supervisor that had this checkpoint runs no more, whatever its status says: it may have been killed.
+
+    A checkpoint that no supervisor of this machine ever had is not known to be anybody's.
+    """
+    try:
+        with lock_path(checkpoint).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (FileNotFoundError, BlockingIOError):
+        return False
+    return True
 
 
 class _Keeper:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Say = Callable[[str, str], None]
 
 WINDOW: Final = "5s"
-START_S: Final = 180.0  # Spark, the first time and on a slow machine
+START_S: Final = 600.0  # Spark, the first time and on a slow machine
 WINDOWS: Final = 2  # of the campus, which are waited for
 SHOWN: Final = {"Rooms": "room1", "Floors": "floor1", "Building": "Hall", "Report": "campus"}
 METRIC: Final = "temp_mean"
