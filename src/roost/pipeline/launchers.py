@@ -4,7 +4,8 @@ java: Spark's launcher always asks for the module `jdk.incubator.vector`. The ru
 start; others warn about it on every start. Only Spark's machine learning has a use for it, so the script leaves it out.
 
 python: Spark puts a zip of its own Python code before everything else on `PYTHONPATH`. A zip keeps no byte code, so
-each worker compiled what is installed, compiled, beside it. The script gives workers the path that the driver has.
+each worker compiled what is installed, compiled, beside it. The script gives workers the path that the driver has, and
+a parent that is quieter than Spark's (`worker_daemon.py`).
 
 The scripts go into a folder that the caller removes. Where that folder is on a disk from which nothing may be run, the
 programs themselves are given, which works as Spark alone does.
@@ -21,6 +22,8 @@ from typing import Final
 from roost.pipeline.java import Java
 
 _VECTORS: Final = "--add-modules=jdk.incubator.vector"
+_DAEMON: Final = "pyspark.daemon"
+_QUIETER: Final = "roost.pipeline.worker_daemon"
 
 
 def java_home(java: Java, folder: Path) -> Path:
@@ -34,7 +37,9 @@ def java_home(java: Java, folder: Path) -> Path:
 def worker_python(folder: Path) -> Path:
     """Give a Python for workers on this machine that imports what the driver imports."""
     path = shlex.quote(os.environ.get("PYTHONPATH", ""))
-    script = _script(folder / "python", f'export PYTHONPATH={path}\nexec {shlex.quote(sys.executable)} "$@"')
+    quieter = f'if [ "$1 $2" = "-m {_DAEMON}" ]; then shift 2; set -- -m {_QUIETER} "$@"; fi'
+    body = f'export PYTHONPATH={path}\n{quieter}\nexec {shlex.quote(sys.executable)} "$@"'
+    script = _script(folder / "python", body)
     return script or Path(sys.executable)
 
 

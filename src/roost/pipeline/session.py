@@ -146,7 +146,7 @@ def _variables(java: Java, master: str) -> dict[str, str]:
     return here | {
         "JAVA_HOME": str(launchers.java_home(java, scratch())),
         "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", str(python)),
-        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable),
+        "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", str(python)),  # for formats that Spark finds
         "SPARK_LAUNCHER_OPTS": os.environ.get("SPARK_LAUNCHER_OPTS", QUICK_START),
     }
 
