@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roost.errors import BadConfig
 from roost.pipeline import offsets
-from roost.pipeline.place import Place, Redo, Stretch, below, holes_after, joined, within, without
+from roost.pipeline.place import Part, Place, Redo, below, holes_after, joined, within, without
 
 _STREAM = st.text("abcä/ .%", min_size=1, max_size=12)
 _COUNTS = st.dictionaries(_STREAM, st.integers(0, 1 << 62), max_size=6)
@@ -23,7 +23,7 @@ def test_a_place_comes_back_as_it_was_written() -> None:
         {"P": 12},
         {"P/d/n": 11},
         {"P": 2},
-        (Redo("P", 9, 2, (Stretch("P/d/m", 1, 4), Stretch("P/d/n", 3, 2))),),
+        (Redo("P", 9, 2, (Part("P/d/m", 1, 4), Part("P/d/n", 3, 2))),),
         begun=4,
     )
     written = json.loads(offsets.text({"a": place, "b": Place()}))

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from roost.errors import BadConfig
-from roost.pipeline.place import Place, Redo, Stretch
+from roost.pipeline.place import Part, Place, Redo
 
 MAX_PLAIN: Final = 1000  # streams whose numbers are written one by one
 _VERSION: Final = 1
@@ -63,7 +63,7 @@ def _place(place: Place) -> dict[str, Any]:
         written["begun"] = place.begun
     if place.redo:
         written["redo"] = [
-            [redo.key, redo.window, redo.correction, [list(stretch) for stretch in redo.stretches]]
+            [redo.key, redo.window, redo.correction, [list(part) for part in redo.parts]]
             for redo in place.redo
         ]
     return written
@@ -77,8 +77,8 @@ def _read(written: Mapping[str, Any]) -> Place:
         open=_entries(written.get("open", {})),
         corrections=_entries(written.get("corrections", {})),
         redo=tuple(
-            Redo(key, window, correction, tuple(Stretch(*stretch) for stretch in stretches))
-            for key, window, correction, stretches in written.get("redo", ())
+            Redo(key, window, correction, tuple(Part(*part) for part in parts))
+            for key, window, correction, parts in written.get("redo", ())
         ),
         begun=written.get("begun", 0),
     )

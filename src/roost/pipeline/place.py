@@ -21,8 +21,8 @@ Run: TypeAlias = tuple[int, int]
 CORRECTIONS: Final = ".corrections"  # what the last part of a stream's name ends in, if it corrects the one without
 
 
-class Stretch(NamedTuple):
-    """The numbers low to high of a stream."""
+class Part(NamedTuple):
+    """What a window has of a stream: the numbers low to high."""
 
     stream: str
     low: int
@@ -36,7 +36,7 @@ class Redo:
     key: str
     window: int
     correction: int
-    stretches: tuple[Stretch, ...]
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)

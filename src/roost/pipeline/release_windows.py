@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from roost.pipeline.place import Place, Redo, Stretch, below, holes_after, without
+from roost.pipeline.place import Part, Place, Redo, below, holes_after, without
 from roost.pipeline.release_closed import last_closed
 from roost.pipeline.view import View
 
@@ -181,7 +181,7 @@ class Step:
         for key in sorted(again):
             for window in sorted(again[key]):
                 counts[key] = counts.get(key, 0) + 1
-                redo.append(Redo(key, window, counts[key], self._stretches(key, window, after)))
+                redo.append(Redo(key, window, counts[key], self._parts(key, window, after)))
         return tuple(redo), counts
 
     def _opened(self, stream: str, released: int) -> int:
@@ -224,12 +224,12 @@ class Step:
                     yield key, window
                 low += 1
 
-    def _stretches(self, key: str, window: int, after: Mapping[str, int]) -> tuple[Stretch, ...]:
+    def _parts(self, key: str, window: int, after: Mapping[str, int]) -> tuple[Part, ...]:
         found = []
         for stream in self._streams[key]:
             low = self._below(stream, window - 1) + 1
             high = min(self._below(stream, window), after.get(stream, 0))
-            found.append(Stretch(stream, low, max(high, low - 1)))
+            found.append(Part(stream, low, max(high, low - 1)))
         return tuple(found)
 
     # -- questions

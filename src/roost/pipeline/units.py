@@ -80,7 +80,7 @@ def _windows(planner: Planner, start: Place, end: Place) -> Iterator[Unit]:
     wanted = planner.input
     done: dict[str, int] = {}  # by stream, up to where corrections have read it
     for redo in end.redo:
-        for stream, low, high in redo.stretches:
+        for stream, low, high in redo.parts:
             done[stream] = max(done.get(stream, 0), high)
             yield _unit(wanted, end, redo.key, stream, low, high, redo.window, redo.window, redo.correction)
     for stream in sorted(end.numbers):
