@@ -51,7 +51,7 @@ def test_when_a_part_of_a_long_hole_is_filled_only_that_part_is_looked_at() -> N
     place = Place(numbers={STREAM: 3}, holes={STREAM: ((4, 5000),)}, windows={STREAM: 0})
     view = Behind([0, 2, 4, 6], told=5000)
     after = planner.advance(place, view, now=35)
-    assert [(redo.window, redo.stretches[0].high) for redo in after.redo] == [(0, 4)]
+    assert [(redo.window, redo.parts[0].high) for redo in after.redo] == [(0, 4)]
     assert view.asked == [(4, 4)]
 
 
