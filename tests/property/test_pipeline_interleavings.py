@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -24,6 +23,7 @@ from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import Group, numbered
 from roost.pipeline import offsets
+from roost.pipeline.columns import SUMMED
 from roost.pipeline.driving import Driving
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.options import SourceOptions
@@ -31,6 +31,7 @@ from roost.pipeline.origins import Origins
 from roost.pipeline.place import Place, Run, joined
 from roost.pipeline.rows import Rows
 from roost.pipeline.stages_windows import inputs_of
+from roost.pipeline.sums import handed_out
 from roost.pipeline.virtual import VirtualPanel
 from roost.pipeline.virtual_rows import VirtualRow
 from roost.pubsub.consumers.arrival import Arrival, arrival_of
@@ -107,18 +108,15 @@ class Repo:
             yield Fetched(stream, [(number, held[number][1]) for number in range(low, high + 1)])
 
 
-def _inputs(job: Pipeline) -> list[Any]:
-    """Those of the job, but with all rows: windows are summed up here by another way."""
-    return [json.loads(replace(each, sums=None).to_json()) for each in inputs_of(job.stages)]
-
-
 class Driver:
     """One life of the job's driver: its memory goes with it."""
 
     def __init__(self, job: Pipeline, repo: Repo) -> None:
         self.now = 0
         self._repo = repo
-        self._options = SourceOptions.read({"inputs": json.dumps(_inputs(job))})
+        self._options = SourceOptions.read(
+            {"inputs": json.dumps([json.loads(each.to_json()) for each in inputs_of(job.stages)])}
+        )
         self._driving = Driving(self._options, lambda *_: repo, lambda: self.now)
         self._origins = Origins(job, repo.ask)
         place = Group.at(Name.parse(ROOMS)).panel("calc")
@@ -135,13 +133,17 @@ class Driver:
 
     def packets(self, start: Mapping[str, Place], end: Mapping[str, Place]) -> list[Data]:
         """What a batch makes."""
-        rows = Rows({wanted.name: wanted for wanted in self._options.inputs}, windowed=True)
+        inputs = {wanted.name: wanted for wanted in self._options.inputs}
+        rows = Rows(inputs, windowed=True)
         made: dict[tuple[str, int, int | None], list[dict[str, Any]]] = defaultdict(list)
         found: list[Data] = []
         for share in self._driving.partitions(start, end):
-            for row in (row for batch in rows.read(share, self._repo) for row in batch.to_pylist()):
-                if row["input"] == "rooms.readings":
-                    made[row["key"], row["window"], row["correction"]].append(row)
+            read = handed_out(rows.read(share, self._repo), inputs)
+            for row in (row for batch in read for row in batch.to_pylist()):
+                if row["quality"] == SUMMED:
+                    summed = made[row["key"], row["window"], row["correction"]]
+                    assert row["stream"] not in {each["stream"] for each in summed}
+                    summed.append(row)
                 elif row["event_time"] is not None:
                     found.append(self._panels["twice"].packet(_twice(row)))
         return found + [self._panels["rooms"].packet(row) for row in self._numbered(made)]
@@ -170,14 +172,11 @@ def _twice(row: dict[str, Any]) -> VirtualRow:
 
 
 def _summed(output: str, number: int, window: int, correction: int | None, rows: list[dict[str, Any]]) -> VirtualRow:
-    values = [Decimal(str(row["value"])) for row in rows if row["value"] is not None]
-    numbers: dict[str, list[int]] = defaultdict(list)
-    for row in rows:
-        if row["seq"]:
-            numbers[row["stream"]].append(row["seq"])
-    inputs = [InputRange(Name.parse(stream), min(some), max(some)) for stream, some in sorted(numbers.items())]
+    rows = sorted(rows, key=lambda row: str(row["stream"]))
+    values = [row["sum"] for row in rows if row["sum"] is not None]
+    inputs = [InputRange(Name.parse(row["stream"]), row["low"], row["high"]) for row in rows if row["low"]]
     if not inputs:  # nobody has anything: the streams are named all the same
-        inputs = [InputRange(Name.parse(stream), 1, 1) for stream in sorted({row["stream"] for row in rows})]
+        inputs = [InputRange(Name.parse(row["stream"]), 1, 1) for row in rows]
     expected, received = (sum(row[name] for row in rows) for name in ("expected", "received"))
     return VirtualRow(
         output,
@@ -189,7 +188,7 @@ def _summed(output: str, number: int, window: int, correction: int | None, rows:
         expected=expected,
         received=received,
         missing=expected - received,
-        open=sum(row["quality"] == "open" for row in rows),
+        open=sum(row["open"] for row in rows),
     )
 
 

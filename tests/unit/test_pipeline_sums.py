@@ -60,10 +60,10 @@ def test_a_window_is_one_row_that_says_what_is_there_and_what_is_not() -> None:
 
 
 def test_a_value_becomes_a_decimal_by_its_text_and_what_is_none_does_not_count() -> None:
-    values = (1e12 + 0.1, 0.1, 5e-10, 1e19, float("nan"), float("inf"))
+    values = (1e12 + 0.1, 0.1, 5e-10, 1e19, 1.2345678901234567e25, float("nan"), -float("inf"))
     (found,) = summed(*[row(number, value) for number, value in enumerate(values, 1)])
     assert found["sum"] == Decimal("1000000000000.200000001")
-    assert (found["count"], found["received"]) == (3, 6)
+    assert (found["count"], found["received"]) == (3, 7)
 
 
 def test_windows_streams_and_corrections_are_apart_and_each_reading_of_a_stream_of_corrections_too() -> None:
@@ -86,6 +86,12 @@ def test_conditions_count_usable_readings_that_meet_them() -> None:
     (found,) = summed(row(1, 19.0), row(2, 21.0), row(3, 22.0, "bad"), sums=sums)
     assert found["matches"] == [1, 2]
     assert found["absent"] == []
+
+
+def test_a_condition_that_fails_on_a_reading_does_not_hold_for_it() -> None:
+    sums = Sums("value::int > 1", ("unit::double > 1", "value > 2"))
+    (found,) = summed(row(1, 1e18), row(2, 5.0), row(3, 2.0), sums=sums)
+    assert (found["sum"], found["count"], found["matches"]) == (7, 2, [0, 1])
 
 
 def test_each_input_gets_sums_or_rows_or_both() -> None:

@@ -48,8 +48,8 @@ class KeyStore:
 
     @property
     def changed(self) -> int:
-        """When a file was last added, replaced or removed, in ns; 0 where there is no key store."""
-        found = [each for each in (self.home, self._keys, self._certificates, self._anchors) if each.is_dir()]
+        """When a key, a certificate, an anchor or the schema last came or went, in ns; 0 where there is nothing."""
+        found = [each for each in (self._keys, self._certificates, self._anchors, self._schema) if each.exists()]
         return max([each.stat().st_mtime_ns for each in found], default=0)
 
     def create(self) -> None:

@@ -8,8 +8,8 @@ Two ways lead to them: the bulk doors of repos on this machine (`roost.host.stre
 the faces to the repos (`roost.host.stretch_gathering`) for the rest. Where one fails the next goes on behind the last
 number that came. What is verified, and why, is in `roost.host.stretch_access`.
 
-Faces, certificates and content keys stay for the whole process, one set per `Access`: the workers of Spark are used for
-many tasks. Reading waits on the caller's thread; the work is done on the thread of `roost.host.background`. Several
+Faces, certificates and content keys stay for the whole process, one set per `Access` until its home gets other keys: the
+workers of Spark are used for many tasks. Reading waits on the caller's thread; the work is done on the thread of `roost.host.background`. Several
 threads may read at once, each with an iterator of its own.
 """
 
@@ -144,20 +144,22 @@ def _recut(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 # -- one set of faces per access and process
 
-_held: Final[OrderedDict[Access, Gathering]] = OrderedDict()  # bound: MAX_ACCESSES, the longest unused is closed
+# By access, and when its keys changed last; bound: MAX_ACCESSES, the longest unused is closed.
+_held: Final[OrderedDict[tuple[Access, int], Gathering]] = OrderedDict()
 _lock: Final = threading.Lock()
 
 
 def _gathering(access: Access) -> Gathering:
+    held = access, access.keys.changed
     with _lock:
-        if access not in _held:
+        if held not in _held:
             if not _held:
                 background.enter()
-            _held[access] = background.run(_made(access))
+            _held[held] = background.run(_made(access))
             if len(_held) > MAX_ACCESSES:
                 background.run(_held.popitem(last=False)[1].close())
-        _held.move_to_end(access)
-        return _held[access]
+        _held.move_to_end(held)
+        return _held[held]
 
 
 async def _made(access: Access) -> Gathering:

@@ -109,7 +109,7 @@ class Watch(Residence[Membership[PSyncConsumer]]):
         return await self._within(timeout_s, lambda: self._ready)
 
     async def changed(self, timeout_s: float | None = None) -> bool:
-        """Wait until a number has risen since `numbers` was called; whether one did within the time."""
+        """Wait until a number has risen since `numbers` or `news` was called; whether one did within the time."""
         return await self._within(timeout_s, lambda: self._moves != self._seen)
 
     def numbers(self) -> dict[Name, int]:

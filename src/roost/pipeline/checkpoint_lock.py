@@ -7,11 +7,13 @@ lock is in the user's Roost home, and keeps apart the drivers of that user on th
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -21,6 +23,8 @@ from roost.errors import BadConfig
 from roost.host.paths import home
 
 _SHOWN: Final = 200  # characters of the other process's command
+_TRIES: Final = 3
+_PAUSE_S: Final = 0.05
 
 
 class CheckpointLock:
@@ -35,7 +39,7 @@ class CheckpointLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
         except BlockingIOError:
             holder = _describe(os.pread(descriptor, 4096, 0))
             os.close(descriptor)
@@ -52,6 +56,15 @@ class CheckpointLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         os.close(self._descriptor)  # the file stays: to remove it would free a lock that somebody just took
+
+
+def _lock(descriptor: int) -> None:
+    """Take the lock; somebody who only looks whether it is free has it for an instant."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(_PAUSE_S)
+    return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def lock_path(checkpoint: str) -> Path:

@@ -36,7 +36,7 @@ COUNTS: Final = (EXPECTED, RECEIVED)
 _NUMBER: Final = re.compile(rb"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
 _QUALITY: Final = {Quality.GOOD: GOOD, Quality.UNCERTAIN: UNCERTAIN, Quality.BAD: BAD}
 _REMEMBERED: Final = 1024  # signers, whose names repeat
-_MAX_COUNT: Final = (1 << 63) - 1
+MAX_COUNT: Final = (1 << 32) - 1  # of readings behind one: sums of what many say stay numbers
 
 
 class Meaning(NamedTuple):
@@ -106,7 +106,7 @@ def _senml(payload: bytes) -> Meaning:
 
 
 def _count(value: Scalar | None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_COUNT:
         raise BadPacket("a count is an integer from 0 on, of 63 bits")
     return value
 

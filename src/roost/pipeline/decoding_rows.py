@@ -1,4 +1,4 @@
-"""Rows while they are decoded, in any order; then an Arrow batch in the order of their numbers.
+"""Rows while they are decoded, in any order; then an Arrow batch in the order in which they were announced.
 
 One row, or many at once, are written in the same way: an index is an integer or an array of them. In the arrays, a time
 below zero and a value that is no number stand for null: neither can be read off a packet.

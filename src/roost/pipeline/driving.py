@@ -71,6 +71,7 @@ class Driving(Closing):
     ) -> None:
         self._options: Final = options
         self._clock: Callable[[], int] = clock
+        self.is_frozen = False
         self._planners: Final = {wanted.name: Planner(wanted) for wanted in options.inputs}
         self._views: Final[dict[str, View]] = {}
         with ExitStack() as opened:
@@ -105,6 +106,7 @@ class Driving(Closing):
         """Let nothing be newer than now."""
         now = self._clock()
         self._clock = lambda: now
+        self.is_frozen = True
         for planner in self._planners.values():
             planner.waits = False
         for name, view in self._views.items():

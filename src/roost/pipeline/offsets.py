@@ -63,8 +63,7 @@ def _place(place: Place) -> dict[str, Any]:
         written["begun"] = place.begun
     if place.redo:
         written["redo"] = [
-            [redo.key, redo.window, redo.correction, [list(part) for part in redo.parts]]
-            for redo in place.redo
+            [redo.key, redo.window, redo.correction, [list(part) for part in redo.parts]] for redo in place.redo
         ]
     return written
 

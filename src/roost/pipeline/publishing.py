@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -251,17 +252,19 @@ def _keychain(access: Access) -> KeyChain:
 
 _inserters: Final[OrderedDict[tuple[Access, str, str, int], tuple[SyncFace, SyncInserter]]] = OrderedDict()
 _MAX_INSERTERS: Final = 32  # the bound of it
+_lock: Final = threading.Lock()
 
 
 def _inserter(options: SinkOptions, target: Target) -> SyncInserter:
     """An inserter of this process, kept between tasks as long as its face is."""
     key = (options.access, target.group, target.panel, options.copies)
     face = face_of(options.access)
-    held = _inserters.pop(key, None)
-    if held is not None and held[0] is not face:
-        held[1].close()
-        held = None
-    _inserters[key] = held or (face, face.group(target.group).inserter(target.panel, copies=options.copies))
-    if len(_inserters) > _MAX_INSERTERS:
-        _inserters.popitem(last=False)[1][1].close()
-    return _inserters[key][1]
+    with _lock:
+        held = _inserters.pop(key, None)
+        if held is not None and held[0] is not face:
+            held[1].close()
+            held = None
+        _inserters[key] = held or (face, face.group(target.group).inserter(target.panel, copies=options.copies))
+        if len(_inserters) > _MAX_INSERTERS:
+            _inserters.popitem(last=False)[1][1].close()
+        return _inserters[key][1]

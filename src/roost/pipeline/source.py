@@ -135,15 +135,21 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
         self._driving: Driving | None = None
+        self._keys = 0  # when they had changed last, as it knows them
         self._trouble = ""
 
     @property
     def driving(self) -> Driving:
         """The driver's side, when it is first needed: tasks have none. It ends with the process that Spark gives it."""
+        changed = self.options.access.keys.changed
+        if self._driving is not None and changed != self._keys and not self._driving.is_frozen:
+            self._driving.close()  # it would go on believing what was trusted then
+            self._driving = None
         if self._driving is None:
             from roost.pipeline.driving import Driving
 
             self._driving = Driving(self.options)
+            self._keys = changed
         return self._driving
 
     def __getstate__(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ takes it, joins keep it while they wait (`roost.pipeline.waiting`), and results 
 (`roost.pipeline.stages_keys`).
 
 Sums are decimal, so that they are the same however rows were shared out. A value becomes one by way of its shortest
-text, which loses nothing that was meant; one that is no decimal of nine places below 10^19 (not a number, infinite)
-does not count: it is seen in `count` beside `received`.
+text, which loses nothing that was meant; one that is no number below 10^19 does not count, nor does one of which a
+condition cannot say whether it holds: it is seen in `count` beside `received`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.windowing import OPEN
 
 _STREAM: Final = ("input", "key", "window", "window_start", "correction", "stream", "panel", "device", "metric")
-_EXACT: Final = "decimal(28, 9)"  # sums of as many as 10^10 of them fit decimal(38, 9)
+_LIMIT: Final = "1e19"
+_EXACT: Final = "decimal(28, 9)"  # holds what is below that; sums of as many as 10^10 of them fit decimal(38, 9)
 _ABSENT: Final = f"quality in ({', '.join(repr(each) for each in sorted(ABSENT))})"
 _SUMS: Final = {
     "seq": "coalesce(min(seq) filter (seq > 0), 0)",
@@ -71,12 +72,13 @@ def handed_out(batches: Iterable[pa.RecordBatch], inputs: Mapping[str, Input]) -
 
 def summed_up(rows: pa.RecordBatch, sums: Sums) -> pa.RecordBatch:
     """One row for each stream and window; each correction of one window is alone: they need not follow each other."""
-    matched = [f"count(*) filter (exact is not null and ({condition}))" for condition in sums.conditions]
+    matched = [f"count(*) filter (exact is not null and try({condition}))" for condition in sums.conditions]
     absent = f"list_sort(list(seq) filter ({_ABSENT}))" if sums.names else "[]"
     made = _SUMS | {"absent": absent, "matches": f"[{', '.join(matched)}]"}
     columns = [made.get(name, f'"{name}"' if name in _STREAM else "null") for name in WITH_SUMS.names]
     keys = ", ".join(f'"{name}"' for name in _STREAM)
-    exact = f"try_cast((case when {sums.usable} then value end)::varchar as {_EXACT}) as exact"
+    usable = f"try({sums.usable}) and abs(value) < {_LIMIT}"
+    exact = f"try_cast((case when {usable} then value end)::varchar as {_EXACT}) as exact"
     alone = f"case when ends_with(stream, '{CORRECTIONS}') then seq end as alone"
     # What is pasted in here is the pipeline's own text: its author may ask what he likes.
     inner = f"select *, {exact}, {alone} from rows"  # noqa: S608  as said

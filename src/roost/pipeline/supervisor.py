@@ -155,7 +155,7 @@ def is_gone(checkpoint: str) -> bool:
     try:
         with lock_path(checkpoint).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (FileNotFoundError, BlockingIOError):
+    except (FileNotFoundError, PermissionError, BlockingIOError):
         return False
     return True
 

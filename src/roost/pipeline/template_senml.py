@@ -15,7 +15,7 @@ import numpy as np
 
 from roost.errors import BadPacket
 from roost.pipeline.columns import EXPECTED, RECEIVED
-from roost.pipeline.decoding_exact import COUNTS, Meaning
+from roost.pipeline.decoding_exact import COUNTS, MAX_COUNT, Meaning
 from roost.pipeline.template import Column, Field, Fits, Matrix, Readout, Shape, unsigned
 
 _ARRAY: Final = 0x80
@@ -53,7 +53,7 @@ class SenmlTemplate:
             columns.append(column)
             fits &= good
             if name in COUNTS:
-                fits &= column >= 0
+                fits &= (column >= 0) & (column <= MAX_COUNT)
                 counts[name] = column
         found = {name: column[fits] for name, column in counts.items()}
         return Readout(fits, columns[0][fits], found.get(EXPECTED), found.get(RECEIVED))

@@ -1,6 +1,6 @@
 """Windows of several inputs, which come one by one: each waits until all inputs have released it.
 
-What waits is partial rows (`roost.pipeline.stages_windows`), kept beside the checkpoint under the number of the batch
+What waits is partial rows (`roost.pipeline.sums`), kept beside the checkpoint under the number of the batch
 that left them: a batch that is done again finds what the batch before it left, and gives the same. When an input is
 corrected after a window was given, the window is given again as a correction, with what the other inputs had; so the
 last `KEPT` windows of each key are kept. Corrections are numbered here, because each input has numbers of its own.
