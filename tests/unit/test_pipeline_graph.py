@@ -430,6 +430,7 @@ def test_rooms_without_a_floor_end_at_their_level() -> None:
     ("outputs", "says"),
     [
         ({"x": "meen + 1"}, r"its outputs \(x: meen \+ 1\) cannot be computed: .*meen"),
+        ({"x": "count_where(value > (Select avg(value) from rows))"}, r"is of one reading, and cannot ask for others"),
         ({"x": "count_where(valeu > 3)"}, r"a condition over readings \(.*valeu > 3\) cannot be asked: .*valeu"),
     ],
 )

@@ -12,7 +12,7 @@ from roost.pipeline.input import Input
 from roost.pipeline.watching import GroupView, wishes_of
 
 GROUP = "/Big/B1/Raw"
-POWER = Name.parse(f"{GROUP}/P1/d1/power")
+POWER, CURRENT = (Name.parse(f"{GROUP}/P1/d1/{metric}") for metric in ("power", "current"))
 
 
 class Watch:
@@ -21,6 +21,7 @@ class Watch:
     def __init__(self, *, answers: bool = True) -> None:
         self.answers = answers
         self.closed = False
+        self.risen: list[dict[Name, int]] = [{POWER: 8, CURRENT: 3}, {POWER: 9}]
         self.asked: list[tuple[Name, int, int]] = []
 
     def group(self, _: str) -> Watch:
@@ -33,7 +34,7 @@ class Watch:
         return self.answers
 
     def news(self) -> dict[Name, int]:
-        return {POWER: 9}
+        return self.risen.pop(0) if self.risen else {}
 
     def times(self, stream: Name, low: int, high: int) -> dict[int, int]:
         self.asked.append((stream, low, high))
@@ -58,7 +59,8 @@ def test_where_no_repo_answers_nothing_is_left_open(monkeypatch: pytest.MonkeyPa
 def test_a_view_stays_open_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     watch = Watch()
     with _look(monkeypatch, watch) as view:
-        assert view.numbers() == {"P1/d1/power": 9}
+        assert view.numbers() == {"P1/d1/power": 8, "P1/d1/current": 3}
+        assert view.numbers() == view.numbers() == {"P1/d1/power": 9, "P1/d1/current": 3}
         assert not watch.closed
     assert watch.closed
 

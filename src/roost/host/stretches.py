@@ -8,9 +8,9 @@ Two ways lead to them: the bulk doors of repos on this machine (`roost.host.stre
 the faces to the repos (`roost.host.stretch_gathering`) for the rest. Where one fails the next goes on behind the last
 number that came. What is verified, and why, is in `roost.host.stretch_access`.
 
-Faces, certificates and content keys stay for the whole process, one set per `Access` until its home gets other keys: the
-workers of Spark are used for many tasks. Reading waits on the caller's thread; the work is done on the thread of `roost.host.background`. Several
-threads may read at once, each with an iterator of its own.
+Faces, certificates and content keys stay for the whole process, one set per `Access` until its home gets other keys:
+the workers of Spark are used for many tasks. Reading waits on the caller's thread; the work is done on the thread of
+`roost.host.background`. Several threads may read at once, each with an iterator of its own.
 """
 
 from __future__ import annotations

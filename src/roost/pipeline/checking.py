@@ -25,6 +25,7 @@ from roost.pipeline.operations import (
     Map,
     Sql,
     is_timed,
+    looks_around,
     texts_of,
 )
 from roost.pipeline.stages_keys import check_outputs
@@ -152,6 +153,9 @@ def _aggregate(stage: Stage, operation: Aggregate) -> Iterator[str]:
             yield f"output {output}: {error}"
         if is_timed(text) and not stage.interval_ns:
             yield f'output {output}: how long does a reading stand for? Write interval: "10s"'
+    for condition in (operation.where, *expressions.conditions):
+        if looks_around(condition):
+            yield f"the condition {condition!r} is of one reading, and cannot ask for others: leave out select and over"
     if isinstance(operation, Join):
         held = [each.name for each in stage.inputs]
         for part in sorted({*expressions.parts} - {*held}):

@@ -40,6 +40,7 @@ INPUTS: Final = "inputs"  # in place of a unit: that of the inputs, or of a part
 _CALL: Final = re.compile(r"\b(hours_where|count_where|flag)\s*\(")
 _PART: Final = re.compile(rf"(?<![\w.])(\w+)\.(?:{'|'.join(WORDS)})\b(?!\s*\()")
 _TIMED: Final = re.compile(r"\b(energy|hours_where)\b")
+_AROUND: Final = re.compile(r"\b(select|over)\b", re.IGNORECASE)
 _FIRST: Final = re.compile(r"\s*(\w+)\.(mean|min|max|sum)\b")
 _UNITS: Final = (("count", "count"), ("energy", "Wh"), ("hours_where", "h"), ("count_where", "count"))
 _QUOTED: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'")
@@ -146,6 +147,11 @@ def natural_unit(expression: str) -> str:
 def is_timed(expression: str) -> bool:
     """Whether an output needs to know how long a reading stands for."""
     return _TIMED.search(_QUOTED.sub("''", expression)) is not None
+
+
+def looks_around(condition: str) -> bool:
+    """Whether a condition over a reading asks for others: which these are differs from batch to batch."""
+    return _AROUND.search(_QUOTED.sub("''", condition)) is not None
 
 
 @dataclass(slots=True)
