@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -16,9 +17,18 @@ from roost.forwarding.face import FaceSpec
 from roost.host.framing import Framer
 from roost.host.transport import MAX_QUEUE_BYTES, READ_BYTES, STREAM_BATCH, Counters, Owner
 
-# One buffer for all reads: asking `recv` for so much maps and unmaps memory every time, which costs more than the copy.
-_BUFFER: Final = bytearray(READ_BYTES)
-_VIEW: Final = memoryview(_BUFFER)
+
+class _Room(threading.local):
+    """One buffer for all reads of a thread: two loops that share one would read over each other.
+
+    Asking `recv` for so much maps and unmaps memory every time, which costs more than the copy.
+    """
+
+    def __init__(self) -> None:
+        self.view: Final = memoryview(bytearray(READ_BYTES))
+
+
+_room: Final = _Room()
 
 Describe: TypeAlias = Callable[[socket.socket], FaceSpec]
 
@@ -101,8 +111,9 @@ class StreamTransport:
                 self.counters.out_packets += 1
 
     def _readable(self) -> None:
+        view = _room.view
         try:
-            size = self._sock.recv_into(_BUFFER)
+            size = self._sock.recv_into(view)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -111,7 +122,7 @@ class StreamTransport:
         if not size:
             self._fail("the other end closed it")
             return
-        chunk = bytes(_VIEW[:size])
+        chunk = bytes(view[:size])
         packets: list[bytes] = []
         reason = ""
         try:
