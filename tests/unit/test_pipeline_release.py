@@ -85,3 +85,15 @@ def test_who_does_not_wait_any_more_gets_what_was_waited_with() -> None:
     assert planner.advance(Place(), view, now=1034) == Place()
     planner.waits = False
     assert planner.advance(Place(), view, now=1034).windows == {STREAM: 0}
+
+
+def test_a_window_from_before_the_beginning_is_never_released() -> None:
+    planner = Planner(Input("/G", window_ns=LENGTH, deadline_ns=5))
+    view = Behind([0, 3, 11], told=3)
+    place = planner.begin(view, 20)  # all there is, is older
+    for now in range(20, 60, 7):
+        assert planner.advance(place, view, now) == place
+    view.held |= {4: 18, 5: 22, 6: 24, 7: 31}  # the first of them comes late, of a window that is not ours
+    view.told = 7
+    after = planner.advance(place, view, now=62)
+    assert [(unit.low, unit.high, unit.first, unit.last) for unit in units(planner, place, after)] == [(4, 6, 2, 2)]

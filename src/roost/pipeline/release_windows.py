@@ -75,7 +75,7 @@ class Step:
                 if closed >= before:  # else its numbers belong to windows that were released without them
                     after[stream] = max(after.get(stream, 0), self._below(stream, target))
                 if closed < target:
-                    open_.setdefault(stream, closed + 1)
+                    open_.setdefault(stream, max(closed + 1, self._place.begun))
         return Place(
             numbers=after,
             holes=holes_after(self._place, after, self._holes),
@@ -120,7 +120,7 @@ class Step:
         found: dict[str, int] = {}
         for key, streams in self._streams.items():
             target = max(min(self._closed[stream] for stream in streams), self._due)
-            if target > self._place.windows.get(key, _NEVER):
+            if target > self._released(key):
                 found[key] = target
         several = sorted(set(found.values()))
         if len(several) > MAX_TARGETS:  # the others in the next step
@@ -136,13 +136,13 @@ class Step:
 
         if not targets or size(max(targets.values())) <= limit:
             return dict(targets)
-        low, high = min(self._place.windows.get(key, _NEVER) for key in targets), max(targets.values())
+        low, high = min(self._released(key) for key in targets), max(targets.values())
         while high - low > 1:  # the highest that fits, and `high` the lowest that does not
             middle = (low + high) // 2
             low, high = (middle, high) if size(middle) <= limit else (low, middle)
         top = low if low >= 0 and size(low) else high
         cut = {key: min(top, target) for key, target in targets.items()}
-        return {key: target for key, target in cut.items() if target > self._place.windows.get(key, _NEVER)}
+        return {key: target for key, target in cut.items() if target > self._released(key)}
 
     # -- what came late
 
@@ -233,6 +233,10 @@ class Step:
         return tuple(found)
 
     # -- questions
+
+    def _released(self, key: str) -> int:
+        """The last window of a key that has been released, or lies before the beginning."""
+        return max(self._place.windows.get(key, _NEVER), self._place.begun - 1)
 
     def _before(self, stream: str) -> int:
         key = self._planner.key(stream)
