@@ -54,6 +54,9 @@ def test_filters_subscriptions_and_times_leave_less_to_be_read(spark: SparkSessi
     read = spark.read.format("roost").options(**options).load()
     assert read.where("device = 'd2' and event_time >= timestamp'2023-11-14 22:15:00Z'").count() == 24
     assert read.where(f.col("stream").isin(f"{RAW.name}/P1/d2/power")).count() == 30
+    plain = spark.newSession()  # as anybody's session is who does not know of this
+    plain.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    assert plain.read.format("roost").options(**options).load().where("device = 'd2'").count() == 30
     ended = spark.read.format("roost").options(**options, since="2023-11-14T22:15:00Z", until="2023-11-14T22:16:00Z")
     assert ended.load().count() == 12
 

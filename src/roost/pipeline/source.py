@@ -12,6 +12,7 @@ know what formats there are: what reads is imported where something is read.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,7 +68,7 @@ class RoostSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  Spark's arguments
         """A batch read."""
-        return BatchReader(self.options)
+        return (FilteringReader if _PUSHING in sys.argv else BatchReader)(self.options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802  as above
         """A streaming read."""
@@ -194,16 +195,11 @@ class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow
 
 
 class BatchReader(_Reading, DataSourceReader):
-    """The batch read; filters on stream, panel, device, metric and times are taken over where they say less to read."""
+    """The batch read."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
         self._filters: list[Filter] = []
-
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
-        """Read less where filters allow; all are still checked by Spark, which costs nothing beside the reading."""
-        self._filters = [each for each in filters if isinstance(each, _HEEDED)]
-        yield from filters
 
     def partitions(self) -> Sequence[InputPartition]:
         """All there is in the range that was asked for."""
@@ -214,6 +210,20 @@ class BatchReader(_Reading, DataSourceReader):
         return [UnitPartition(share) for share in shares]
 
 
+class FilteringReader(BatchReader):
+    """A batch read that takes over filters on stream, panel, device, metric and times where they say less to read.
+
+    Spark refuses a reader that can do so in sessions that do not want it, which is what they do unless they are told:
+    so there is one without, and this one for the process in which filters are handed over.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
+        """Read less where filters allow; all are still checked by Spark, which costs nothing beside the reading."""
+        self._filters = [each for each in filters if isinstance(each, _HEEDED)]
+        yield from filters
+
+
+_PUSHING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 _HEEDED: Final = (EqualTo, In, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual)
 
 
