@@ -12,6 +12,8 @@ INTERPRETED := PYTHONPATH=src
 COMPILED := env -u PYTHONPATH
 # Two at a time, but for those with Spark: they share one JVM, which takes both cores, and run once, as installed.
 PYTEST := $(BIN)/pytest -n 2 --ignore tests/spark
+# What starts programs and peers, and runs the pages, is run once too, as users run it.
+LOGIC := tests/unit tests/property tests/contract tests/sim
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
@@ -19,10 +21,10 @@ PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 run: $(PACKAGE) .stamps/java  ## Start three repos, six panels, a consumer and a pipeline on Spark, kill the repo in use, and show that nothing is lost.
 	@$(COMPILED) $(BIN)/roost demo
 
-test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything, then run all tests interpreted from src, again as installed, compiled, and then those with Spark.
+test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything; run the tests of the logic interpreted from src, then all tests as installed, compiled, those with Spark at the end.
 	@scripts/prepare compiled
-	@echo "== tests, interpreted (src)"
-	@ROOST_RUN=interpreted $(INTERPRETED) $(PYTEST)
+	@echo "== tests of the logic, interpreted (src)"
+	@ROOST_RUN=interpreted $(INTERPRETED) $(PYTEST) $(LOGIC)
 	@echo "== tests, as installed (.venv, $(if $(filter-out 0,$(ROOST_PURE)),interpreted: ROOST_PURE is set,compiled))"
 	@ROOST_RUN=$(if $(filter-out 0,$(ROOST_PURE)),installed,compiled) $(COMPILED) $(PYTEST) -p no:cacheprovider
 	@echo "== tests with Spark, as installed"
