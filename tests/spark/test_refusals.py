@@ -157,7 +157,7 @@ def test_a_job_without_the_panels_key_is_refused_and_told_which_it_needs(
 
 
 def test_rows_that_lack_a_column_are_an_error_that_names_it(spark: SparkSession, options: dict[str, str]) -> None:
-    with pytest.raises(PySparkException, match="there is no column event_time"):
+    with pytest.raises(PySparkException, match="the rows have no column event_time"):
         _write(_results(spark, 1.0).drop("event_time"), options)
     with pytest.raises(PySparkException, match="the rows have no column number"):
         _write(_results(spark, 1.0).drop("number"), options)

@@ -253,6 +253,30 @@ def test_the_verb_shows_it_and_its_status_says_whether_something_is_missing(caps
     run(test)
 
 
+def test_the_verb_says_what_there_is_instead_of_a_reading_that_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    async def test() -> None:
+        async with repo() as (_, face):
+            await publish_raw(face)
+            capsys.readouterr()
+
+            async def asked(name: Name) -> str:
+                assert await asyncio.to_thread(main, ["lineage", str(name)]) == 1
+                return capsys.readouterr().err
+
+            assert f"there is no reading 300 of {VOLTAGE}: its readings are 1 to 6" in await asked(
+                numbered(VOLTAGE, 300)
+            )
+            misspelt = ELECTRICITY / "Panel1" / "Heater" / "Volts"
+            said = await asked(numbered(misspelt, 1))
+            assert f"there is no stream {misspelt} in the group {ELECTRICITY}" in said
+            assert f"such as {VOLTAGE}" in said
+            assert f"no stream {HOURS} in the group {ENERGY}: it has none" in await asked(numbered(HOURS, 1))
+            nowhere = Name.parse("/BigCompany/Building1/Enrgy/Meter/Heater/Hour")
+            assert "no repo of /BigCompany/Building1/Enrgy can be reached" in await asked(numbered(nowhere, 1))
+
+    run(test)
+
+
 def test_a_reading_that_nobody_has_is_an_error() -> None:
     async def test() -> None:
         async with connect() as face:

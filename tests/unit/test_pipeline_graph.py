@@ -260,9 +260,9 @@ def test_what_is_doubtful_is_a_warning() -> None:
     assert not any("roost keys" in str(each) for each in check(pipeline, frozenset({f"{ROOMS}/calc"})))
     late = two_levels()
     soon = replace(late.stages[1], inputs=(replace(late.stages[1].inputs[0], deadline_ns=1),))
-    assert any(
-        "not after that of rooms" in each for each in problems(replace(late, stages=(late.stages[0], soon)), WARNING)
-    )
+    (told,) = [each for each in problems(replace(late, stages=(late.stages[0], soon)), WARNING) if "deadline" in each]
+    assert "not after that of rooms" in told
+    assert told.endswith("read it with deadline: 20s")
 
 
 def test_a_wish_for_what_no_stage_makes_in_its_group_is_a_warning() -> None:

@@ -18,7 +18,7 @@ from roost.pipeline.virtual import MAX_MISSING_NAMES, VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow
 from roost.trust import Accepted, KeyChain
 from roost.wire import Data
-from roost.wire.lineage import InputRange, Lineage
+from roost.wire.lineage import InputDigest, InputRange, Lineage
 from roost.wire.reading import OCTET_STREAM, SENML_CBOR, Reading
 from roost.wire.senml import Quality, Value, decode_values
 
@@ -230,11 +230,21 @@ def test_poison_rows_are_set_aside_and_do_not_stop_the_others() -> None:
         panel().packets(mixed)
 
 
+def test_rows_without_a_column_inputs_are_of_no_group_and_say_so() -> None:
+    (data,) = panel().packets(batch({}).drop_columns(["inputs"]))
+    lineage = opened(data)[0].lineage
+    assert lineage == Lineage((), PROGRAM, (), "energy/mean@2", InputDigest.of([], []))
+    assert lineage.digest is not None
+    assert lineage.digest.count == 0
+    assert isinstance(settle(WORLD.verifier(), data, WORLD.certificates()), Accepted)
+
+
 @pytest.mark.parametrize("column", ["output", "number", "event_time", "value", "inputs"])
 def test_a_column_that_is_absent_or_of_a_wrong_type_is_named(column: str) -> None:
     whole = batch({})
-    with pytest.raises(InvalidInput, match=f"no column {column}"):
-        panel().packets(whole.drop_columns([column]))
+    if column != "inputs":
+        with pytest.raises(InvalidInput, match=f"no column {column}"):
+            panel().packets(whole.drop_columns([column]))
     place = whole.schema.names.index(column)
     wrong = whole.set_column(place, column, pa.array([b"x"], pa.binary()))
     with pytest.raises(InvalidInput, match=rf"column {column} is .* not binary: cast it"):

@@ -14,7 +14,7 @@ from roost.naming import Name
 from roost.naming.topic import TopicFilter
 from roost.pipeline.columns import ARRIVAL
 from roost.pipeline.graph import Pipeline, Stage
-from roost.pipeline.input import Input
+from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.operations import (
     KNOWN,
     Aggregate,
@@ -33,6 +33,7 @@ from roost.pipeline.stages_names import KEY, OUTPUT, fields_of, is_separable, ma
 from roost.pipeline.stages_windows import sums_of
 from roost.pipeline.sums import check_sums
 from roost.pipeline.wiring import cycles, feeders, steps, streams, unfed, wired
+from roost.pipeline.yaml_form import length
 
 ERROR: Final = "error"
 WARNING: Final = "warning"
@@ -228,9 +229,10 @@ def _doubtful(pipeline: Pipeline, stage: Stage, panels: frozenset[str] | None) -
             yield f"input {wanted.name}: stages make {wanted.group}, and none of them {wish!r}; there are {some}"
         for before in feeders(pipeline, wanted):
             if before.window_ns and wanted.window_ns and wanted.deadline_ns <= before.inputs[0].deadline_ns:
+                later = length(max(each.deadline_ns for each in before.inputs) + DEADLINE)
                 yield (
                     f"input {wanted.name}: its deadline is not after that of {before.name}, which feeds it; windows "
-                    "would be published incomplete, and corrected at once"
+                    f"would be published incomplete, and corrected at once: read it with deadline: {later}"
                 )
     panel = f"{stage.output.group}/{stage.output.panel}"
     if panels is not None and panel not in panels:

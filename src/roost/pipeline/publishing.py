@@ -40,7 +40,7 @@ from roost.pipeline.faces import face_of
 from roost.pipeline.options import check_names
 from roost.pipeline.report import Report
 from roost.pipeline.virtual import VirtualPanel
-from roost.pipeline.virtual_rows import PoisonRow, VirtualRow, read_rows
+from roost.pipeline.virtual_rows import PoisonRow, VirtualRow, check_columns, read_rows
 from roost.trust import KeyChain
 from roost.wire import Data, Signer
 
@@ -209,17 +209,16 @@ def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
 
 
 def shaped(batch: pa.RecordBatch, output: str) -> pa.RecordBatch:
-    """Rows as the source gives them, made rows to publish: the input's own number, and the input as lineage."""
+    """Rows made rows to publish; those of the source have the number of their input, and that as lineage."""
     names = batch.schema.names
     size = len(batch)
     added: list[tuple[str, pa.Array]] = []
+    check_columns(names, output)
     if "output" not in names:
-        parts = {part: batch.column(part).to_pylist() for part in _FIELD.findall(output) if part in names}
-        if absent := sorted(set(_FIELD.findall(output)) - set(parts)):
-            raise BadConfig(f"the rows have no column output, and {output!r} needs {', '.join(absent)}: add them")
+        parts = {part: batch.column(part).to_pylist() for part in _FIELD.findall(output)}
         cells = [output.format_map({part: column[row] for part, column in parts.items()}) for row in range(size)]
         added.append(("output", pa.array(cells, pa.string())))
-    if "number" not in names and "seq" in names:
+    if "number" not in names:
         added.append(("number", batch.column("seq")))
     if "inputs" not in names and {"stream", "seq"} <= set(names):
         structs = pa.StructArray.from_arrays(

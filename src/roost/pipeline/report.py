@@ -7,8 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from roost.errors import BadConfig
+
 MAX_ALARMS: Final = 1000  # of one task, and of one batch
 _SHOWN: Final = 20
+_FIRST: Final = 3  # shown, of an error
 _log: Final = logging.getLogger("roost.pipeline")
 
 
@@ -33,6 +36,15 @@ class Report:
         for name in ("rows", "kept", "present", "unchanged", "conflicts", "poison"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.tell(other.alarms)
+
+    def check(self) -> None:
+        """Raise `BadConfig` where there were rows, and none of them could be a reading."""
+        if self.poison and self.poison >= self.rows:
+            first = "; ".join(self.alarms[:_FIRST])
+            raise BadConfig(
+                f"none of {self.rows} rows can be a reading: {first}; empty markers have their numbers now: publish "
+                "what you correct under others, or as another output"
+            )
 
     def warn(self) -> None:
         """Say what is wrong, if something is."""

@@ -1,8 +1,9 @@
 """A group as a Spark sink: `df.writeStream.format("roost").option("group", …)`, and `df.write` for batches.
 
 Tasks publish while they run; Spark's commit only adds up what they tell. A batch that is tried again publishes the same
-readings under the same names, and repos keep one of each: that is effectively once, without a transaction. In complete
-mode, and in update mode through `publish_changes` in `foreachBatch`, rows have no number of their own
+readings under the same names, and repos keep one of each: that is effectively once, without a transaction. A batch
+write of which no row could be a reading raises in the end; a query tells it as an alarm, and goes on. In complete mode,
+and in update mode through `publish_changes` in `foreachBatch`, rows have no number of their own
 (`roost.pipeline.changes`).
 
 Spark unpickles a writer in a process of its own for every batch, to commit it: what only tasks need is imported there.
@@ -35,16 +36,23 @@ class _Writing:
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         from roost.pipeline.publishing import SinkOptions
+        from roost.pipeline.virtual_rows import check_columns
 
         self.options: Final = dict(options)
-        SinkOptions.read(self.options)
-        names = set(schema.names)
-        self._changes: Final = overwrite or str(self.options.get("changes", "")).lower() == "true"
-        if not self._changes and not names & {"number", "seq"}:
+        read = SinkOptions.read(self.options)
+        told_anew = str(self.options.get("changes", "")).lower() == "true"
+        self._changes: Final = overwrite or told_anew
+        # So `publish_changes` and pipelines write, in `foreachBatch`: to Spark a batch, and still part of a query.
+        self._is_of_query: Final = told_anew or "targets" in self.options
+        try:
+            check_columns([*schema.names, "number"] if self._changes else schema.names, read.output)
+        except BadConfig as error:
+            if self._changes or {"number", "seq"} & {*schema.names}:
+                raise
             raise BadConfig(
-                "the rows have no column number: in append mode a reading's number comes from its row; for results "
-                "that change with every batch use complete mode, or publish_changes in foreachBatch"
-            )
+                f"{error}; in append mode a reading's number comes from its row, for results that change with every "
+                "batch use complete mode, or publish_changes in foreachBatch"
+            ) from None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Publish the rows of a task."""
@@ -59,20 +67,23 @@ class _Writing:
         return Told(report)
 
 
-def _tell(messages: list[WriterCommitMessage | None]) -> None:
+def _tell(messages: list[WriterCommitMessage | None]) -> Report:
     whole = Report()
     for message in messages:
         if isinstance(message, Told):
             whole.add(message.report)
     whole.warn()
+    return whole
 
 
 class BatchWriter(_Writing, DataSourceArrowWriter):
     """The batch write."""
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Tell what is wrong, if something is; everything is published by now."""
-        _tell(messages)
+        """Tell what is wrong, if something is; raises where no row could be a reading, unless a query is to go on."""
+        report = _tell(messages)
+        if not self._is_of_query:
+            report.check()
 
 
 class StreamWriter(_Writing, DataSourceStreamArrowWriter):

@@ -5,7 +5,8 @@ without the time of their arrival, which is another one when a batch is done aga
 
     a number, or None                      the value of this window
     {"low": 1.5, "high": 2.5}              several, by their outputs; the metric's template has `{output}`
-    a DataFrame or table                   with `value`, and `output`, `unit`, `quality` if they are to be said
+    a DataFrame or table                   with `value`, and `output`, `unit`, `quality` if they are to be said;
+                                           one row for each output
 
 Without windows it gets readings as they come, many at a time, and gives one value for each, in order: a series, an
 array or a list; None is an empty marker. The same rows have to give the same values, whatever else is in the batch:
@@ -15,6 +16,7 @@ a batch may be done again, and cut otherwise.
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -49,13 +51,14 @@ def of_windows(rows: DataFrame, stage: Stage) -> DataFrame:
     operation = _function(stage)
     ours = rows.filter(F.col("input").isin(ids_of([stage])))
     path, form = operation.path, operation.form
+    named = "{output}" in stage.device + stage.metric
 
     def window(table: pa.Table) -> pa.Table:  # Spark looks at these types
-        return _window(path, form, table)
+        return _window(path, form, table, named=named)
 
     made: DataFrame = ours.groupBy(*_KEYS.names).applyInArrow(window, schema=from_arrow_schema(_MADE))
     # An output that is not said would be looked for in the rows of every window.
-    return made if "{output}" in stage.device + stage.metric else made.drop("output")
+    return made if named else made.drop("output")
 
 
 def of_rows(rows: DataFrame, stage: Stage) -> DataFrame:
@@ -85,9 +88,19 @@ def loaded(path: str) -> Callable[[Any], Any]:
     return found
 
 
-def _window(path: str, form: str, table: pa.Table) -> pa.Table:
+def _window(path: str, form: str, table: pa.Table, *, named: bool) -> pa.Table:
+    """What a function makes of a window; outputs that are not `named` in the stream's name are one and the same."""
     made = loaded(path)(_formed(table.sort_by(_ORDER), form))  # whatever order Spark had them in
     entries = _entries(made)
+    outputs = Counter([entry.get("output") if named else None for entry in entries])
+    for output, count in outputs.items():
+        if count > 1:
+            which = f"one output ({output})" if output else "one output"
+            begin, key = (table.column(name)[0].as_py() for name in ("window_start", "key"))
+            raise BadConfig(
+                f"function {path!r} returned {count} rows for {which} of the window of {key} at {begin}: give one "
+                "value, or name outputs, and have {output} in the metric"
+            )
     keys = {name: [table.column(name)[0].as_py()] * len(entries) for name in _KEYS.names}
     columns = {name: [entry.get(name) for entry in entries] for name in ("output", "value", "unit", "quality")}
     return pa.table({**keys, **columns}, schema=_MADE)

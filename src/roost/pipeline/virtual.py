@@ -8,7 +8,7 @@ deterministically. So whoever tries a batch again makes the packets that are the
 | name               | panel, `output` (`device/metric`), `number`; a correction: `metric.corrections`, its own number |
 | event time         | `event_time_ns`: that of the input, or where the window begins                                 |
 | payload            | SenML: value, unit, quality; then `expected received missing open window_s missing_names`      |
-| lineage            | the input ranges, the digest of the program, the job                                           |
+| lineage            | the input ranges, or that there are none; the digest of the program, the job                   |
 
 A row without value and without counts is an empty marker (format 42, no payload): it fills a number where a stage
 dropped its input. A window without a value has its counts all the same. A correction also says which number it
@@ -110,16 +110,17 @@ class VirtualPanel:
         return sifted
 
     def _reading(self, row: VirtualRow) -> Reading:
-        if not row.inputs and row.expected != 0:  # of a window in which nobody spoke it says just that
+        if row.inputs == () and row.expected != 0:  # of a window in which nobody spoke it says just that
             reason = (
-                "there are none, or none with a stream and numbers from 1: a virtual reading says what it is made of"
+                "there are none, or none with a stream and numbers from 1: a virtual reading says what it is made of; "
+                "leave out the column for data that comes from no group"
             )
             raise PoisonRow("inputs", reason)
         if not 0 <= row.event_time_ns <= _MAX_NUMBER:
             raise PoisonRow("event_time", "it is null, before 1970 or too far ahead: correct it, or filter the row out")
         values = _values(row)
         try:
-            lineage = lineage_of(self._program, ranges=row.inputs, job=self._job)
+            lineage = lineage_of(self._program, ranges=row.inputs or (), job=self._job)
             payload = encode_values(values) if values else b""
         except BadPacket as error:
             raise PoisonRow("value", str(error)) from None

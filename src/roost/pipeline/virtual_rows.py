@@ -2,22 +2,23 @@
 
 | column                            | type                                      | where it is null, or absent       |
 | --------------------------------- | ----------------------------------------- | --------------------------------- |
-| output, number                    | string, integer                           | the row is poison                 |
-| event_time                        | timestamp                                 | the row is poison                 |
-| value                             | double, decimal, integer, string, boolean | an empty marker, unless it counts |
-| inputs                            | list of struct<stream, low, high>         | the row is poison                 |
+| output, number, event_time        | string, integer, timestamp                | poison; absent: raises            |
+| value                             | double, decimal, integer, string, boolean | marker, or counts; absent: raises |
+| inputs                            | list of struct<stream, low, high>         | poison; absent: of no group       |
 | unit, quality, missing_names      | string                                    | none, good, none                  |
 | correction                        | integer                                   | it is no correction               |
 | expected, received, missing, open | integer                                   | not known                         |
 | window_s                          | integer, double or decimal                | not known                         |
 
 Other columns are not looked at. A column that is absent or of a wrong type is the fault of whoever wrote the stage, and
-raises; a row whose cells are wrong is poison, which is found when its packet is made (`roost.pipeline.virtual`).
+raises; a row whose cells are wrong is poison, which is found when its packet is made (`roost.pipeline.virtual`). Rows
+without a column `inputs` are data from elsewhere: their lineage is of no inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -25,7 +26,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from roost.errors import InvalidInput
+from roost.errors import BadConfig, InvalidInput
 from roost.naming import Name
 from roost.pipeline.columns import EXPECTED, GOOD, RECEIVED
 from roost.wire.lineage import InputRange
@@ -37,6 +38,7 @@ MISSING_NAMES: Final = "missing_names"
 
 Number: TypeAlias = int | float | Decimal
 _IsOf: TypeAlias = Callable[[pa.DataType], bool]
+_FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
 class PoisonRow(InvalidInput):
@@ -50,13 +52,16 @@ class PoisonRow(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class VirtualRow:
-    """One result of a stage; `correction` is the number of a correction, which corrects `number`."""
+    """One result of a stage; `correction` is the number of a correction, which corrects `number`.
+
+    `inputs` is None where no group is what it is made of; none of them at all is poison.
+    """
 
     output: str
     number: int
     event_time_ns: int
     value: Number | str | bool | None
-    inputs: tuple[InputRange, ...]
+    inputs: tuple[InputRange, ...] | None
     unit: str = ""
     quality: str = GOOD
     correction: int | None = None
@@ -68,8 +73,28 @@ class VirtualRow:
     missing_names: str = ""
 
 
+def check_columns(names: Collection[str], template: str = "") -> None:
+    """Raise `BadConfig` that says all columns that rows to publish lack.
+
+    With a template for `output`, the columns that it needs will do, and `seq` in place of `number`.
+    """
+    absent: list[str] = []
+    if "output" not in names:
+        needed = [f"{field} (for {template!r})" for field in _FIELD.findall(template) if field not in names]
+        absent += needed if template else ["output"]
+    if "number" not in names and not (template and "seq" in names):
+        absent.append("number (or seq)" if template else "number")
+    absent += [name for name in ("event_time", "value") if name not in names]
+    if absent:
+        raise BadConfig(
+            f"the rows have no column {', '.join(absent)}; there are {', '.join(names)}: add what is absent"
+        )
+
+
 def read_rows(batch: pa.RecordBatch) -> Iterator[VirtualRow]:
     """Read the rows of a batch; raises `InvalidInput` where a column is absent or of a wrong type."""
+    check_columns(batch.schema.names)
+    has_inputs = "inputs" in batch.schema.names
     columns = [_column(batch, name) for name in _COLUMNS]
     for output, number, time, value, inputs, unit, quality, *rest, names in zip(*columns, strict=True):
         correction, expected, received, missing, still_open, window_s = rest
@@ -78,7 +103,7 @@ def read_rows(batch: pa.RecordBatch) -> Iterator[VirtualRow]:
             number or 0,
             -1 if time is None else time,
             value,
-            _ranges(inputs or ()),
+            _ranges(inputs or ()) if has_inputs else None,
             unit or "",
             quality or GOOD,
             correction,
@@ -107,31 +132,28 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind)) and pa.types.is_struct(kind.value_type)
 
 
-# In the order of `VirtualRow`: of which type, as people say it, and whether it has to be there.
-_COLUMNS: Final[dict[str, tuple[_IsOf, str, bool]]] = {
-    "output": (_is_text, "a string", True),
-    "number": (pa.types.is_integer, "an integer", True),
-    "event_time": (pa.types.is_timestamp, "a timestamp", True),
-    "value": (_is_value, "a number, string or boolean", True),
-    "inputs": (_is_list, "a list of struct<stream, low, high>", True),
-    "unit": (_is_text, "a string", False),
-    "quality": (_is_text, "a string", False),
-    "correction": (pa.types.is_integer, "an integer", False),
-    EXPECTED: (pa.types.is_integer, "an integer", False),
-    RECEIVED: (pa.types.is_integer, "an integer", False),
-    MISSING: (pa.types.is_integer, "an integer", False),
-    OPEN: (pa.types.is_integer, "an integer", False),
-    WINDOW_S: (_is_number, "a number", False),
-    MISSING_NAMES: (_is_text, "a string", False),
+# In the order of `VirtualRow`: of which type, and that as people say it.
+_COLUMNS: Final[dict[str, tuple[_IsOf, str]]] = {
+    "output": (_is_text, "a string"),
+    "number": (pa.types.is_integer, "an integer"),
+    "event_time": (pa.types.is_timestamp, "a timestamp"),
+    "value": (_is_value, "a number, string or boolean"),
+    "inputs": (_is_list, "a list of struct<stream, low, high>"),
+    "unit": (_is_text, "a string"),
+    "quality": (_is_text, "a string"),
+    "correction": (pa.types.is_integer, "an integer"),
+    EXPECTED: (pa.types.is_integer, "an integer"),
+    RECEIVED: (pa.types.is_integer, "an integer"),
+    MISSING: (pa.types.is_integer, "an integer"),
+    OPEN: (pa.types.is_integer, "an integer"),
+    WINDOW_S: (_is_number, "a number"),
+    MISSING_NAMES: (_is_text, "a string"),
 }
 
 
 def _column(batch: pa.RecordBatch, name: str) -> list[Any]:
-    is_of, kind, is_required = _COLUMNS[name]
+    is_of, kind = _COLUMNS[name]
     if name not in batch.schema.names:
-        if is_required:
-            has = ", ".join(batch.schema.names)
-            raise InvalidInput(f"there is no column {name}, which every row to publish has; there are {has}: add it")
         return [None] * batch.num_rows
     column = batch.column(name)
     if pa.types.is_null(column.type):
