@@ -151,6 +151,33 @@ def test_the_status_says_what_the_query_does_and_what_was_measured(tmp_path: Pat
     assert hall.status["state"] == "stopped"
 
 
+def test_what_spark_made_of_an_error_is_told_in_one_sentence(tmp_path: Path) -> None:
+    hall = Hall(tmp_path)
+    text = (
+        'Query terminated: Traceback (most recent call last):\n  File "f.py", line 1, in f\nValueError: no room\n\tat x'
+    )
+    captured = type("StreamingQueryException", (Exception,), {"__module__": "pyspark.errors"})
+
+    def fail() -> None:
+        hall.query.isActive, hall.query.error = False, captured(text)
+
+    hall.events[1] = fail
+    hall.events[2] = hall.supervisor.stop
+    hall.run()
+    assert hall.status["last_error"] == "ValueError: no room"
+
+
+def test_an_error_while_stopping_is_none(tmp_path: Path) -> None:
+    class Stubborn(Fake):
+        def stop(self) -> None:
+            raise RuntimeError("An error occurred while calling o80.stop")
+
+    hall = Hall(tmp_path, Stubborn)
+    hall.events[1] = hall.supervisor.stop
+    hall.run()
+    assert (hall.status["state"], hall.status["last_error"]) == ("stopped", "")
+
+
 def test_a_stop_file_stops_the_queries_and_one_of_before_does_not(tmp_path: Path) -> None:
     hall = Hall(tmp_path)
     ask_to_stop(hall.status_path)

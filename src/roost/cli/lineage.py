@@ -7,10 +7,18 @@ dropped is told, and no fault.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Final
 
 from roost.cli._parsing import add_at
 
+if TYPE_CHECKING:
+    from roost.errors import RoostError
+    from roost.host.face import Face
+
 SUMMARY = "Check where a computed reading comes from: its inputs, theirs, and so on, each fetched and verified."
+
+_BELOW_GROUP: Final = 3  # panel, device, metric
+_LIKE: Final = 3  # streams that are named when one is not there
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _lineage(options: argparse.Namespace) -> int:
     from roost.cli import note
-    from roost.errors import BadConfig
+    from roost.errors import BadConfig, Unreachable
     from roost.host import connect
     from roost.host.locate import await_node
     from roost.pipeline.ancestry import MAX_DEPTH, MAX_READINGS, trace
@@ -43,6 +51,39 @@ async def _lineage(options: argparse.Namespace) -> int:
         raise BadConfig("--depth is at least 0, and --max at least 1")
     uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
     async with connect(uris) as face:
-        ancestry = await trace(face, options.name, max_depth=depth, max_readings=readings)
+        try:
+            ancestry = await trace(face, options.name, max_depth=depth, max_readings=readings)
+        except Unreachable as error:  # the reading itself
+            raise await _absent(face, options.name, error) from None
     print(ancestry.text())
     return 0 if ancestry.is_sound else 1
+
+
+async def _absent(face: Face, reading: str, error: RoostError) -> RoostError:
+    """Why a reading cannot be had, as far as the repos of its group know."""
+    import difflib
+
+    from roost.errors import Unreachable
+    from roost.naming import Name
+    from roost.repo.numbering import numbered
+
+    value, number = numbered(Name.parse(reading))
+    stream = Name(value)
+    if len(stream) <= _BELOW_GROUP:
+        return error
+    group = stream.prefix(-_BELOW_GROUP)
+    try:
+        streams = await face.group(group).streams()
+    except Unreachable as silence:
+        return silence
+    if stream not in streams:
+        like = difflib.get_close_matches(str(stream), map(str, streams), _LIKE, cutoff=0)
+        there = f"it has {len(streams)}, such as {', '.join(like)}" if like else "it has none"
+        return Unreachable(f"there is no stream {stream} in the group {group}: {there}")
+    highest = streams[stream]
+    if number > highest:
+        return Unreachable(f"there is no reading {number} of {stream}: its readings are 1 to {highest}")
+    return Unreachable(
+        f"no repo that can be reached has reading {number} of {stream}, whose newest is {highest}: "
+        "retention may have dropped it"
+    )

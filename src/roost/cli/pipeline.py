@@ -94,15 +94,12 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
     import time
 
     from roost.cli import note
-    from roost.pipeline.session import spark_session
+    from roost.cli._spark import spark_for
     from roost.pipeline.supervisor import Supervised, Supervisor
 
+    _check_times(options)
     checkpoint = _checkpoint(options, pipeline)
     running = _running(options, pipeline, checkpoint)
-
-    def session() -> Any:  # noqa: ANN401  a SparkSession; nothing of Spark's is imported before it is needed
-        return spark_session(f"roost {pipeline.name}", master=options.master, progress=note)
-
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -128,7 +125,8 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
             said = time.monotonic()
             print(summary(running.status()), flush=True)
 
-    supervisor.run(wait, first=session)  # where Spark cannot start, nothing is to be supervised
+    with spark_for(f"roost {pipeline.name}", options.master) as session:
+        supervisor.run(wait, first=session)  # where Spark cannot start, nothing is to be supervised
     note("stopped; what was begun is done again by the next run, under the same names")
     return 0
 
@@ -178,20 +176,20 @@ def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
 
 def _backfill(options: argparse.Namespace, pipeline: Pipeline) -> int:
     from roost.cli import note
-    from roost.pipeline.session import spark_session
+    from roost.cli._shortfall import alarms_told, shortfall
+    from roost.cli._spark import spark_for
 
+    _check_times(options)
     running = _running(options, pipeline, "")
-    spark = spark_session(f"roost {pipeline.name}", master=options.master, progress=note)
-    try:
-        told = running.backfill(spark, since=options.since, until=options.until, stages=tuple(options.stage))
-    finally:
-        spark.stop()
+    with alarms_told() as alarms, spark_for(f"roost {pipeline.name}", options.master) as session:
+        told = running.backfill(session(), since=options.since, until=options.until, stages=tuple(options.stage))
     for name, stage in told["stages"].items():
         if stage["rows"]:
             print(f"{name}: {stage['rows']} readings, {_percent(stage['completeness'])} complete")
-    if told["before"]:
-        note(f"{told['before']} results have no number: they are of windows before their stream's first one")
-    return 0
+    short = shortfall(told["before"], len(alarms))
+    if short:
+        note(short)
+    return 1 if short else 0
 
 
 # -- what they have in common
@@ -208,6 +206,15 @@ def summary(status: Mapping[str, Any]) -> str:
     expected, received = (sum(stage[name] for stage in stages.values()) for name in ("expected", "received"))
     complete = _percent(received / expected if expected else None)
     return f"{rows:,.0f} readings/s in, {results:,.0f} results/s out, {lag}, {complete} complete"
+
+
+def _check_times(options: argparse.Namespace) -> None:
+    """Refuse times that are none before Spark is started."""
+    from roost.pipeline.options import moment
+
+    for name in ("since", "until"):
+        if name in options:
+            moment(getattr(options, name), 0, f"--{name}")
 
 
 def _stage(stage: Mapping[str, Any]) -> str:

@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
     from roost.cli import note
+    from roost.cli._spark import spark_for
     from roost.errors import BadConfig
 
     if options.format == "parquet" and options.out is None:
@@ -63,9 +64,8 @@ def run(options: argparse.Namespace) -> int:
         if options.engine == "duckdb":
             found = tables.duckdb(options.query)
         else:
-            from roost.pipeline.session import spark_session
-
-            found = tables.spark(options.query, spark_session("roost sql", master=options.master, progress=note))
+            session = stack.enter_context(spark_for("roost sql", options.master))
+            found = tables.spark(options.query, session())
     if tables.lost:
         note(
             f"{tables.lost} readings are missing here: no repo that can be reached has them, and they are not archived"
@@ -80,7 +80,10 @@ def run(options: argparse.Namespace) -> int:
 def _tables(options: argparse.Namespace, stack: ExitStack) -> Tables:
     import time
 
+    from pyarrow.fs import FileType
+
     from roost.cli import note
+    from roost.errors import BadConfig
     from roost.host.paths import home
     from roost.host.streams import chosen_policy
     from roost.naming import Name
@@ -89,7 +92,12 @@ def _tables(options: argparse.Namespace, stack: ExitStack) -> Tables:
     from roost.pipeline.archive.query import Asked
     from roost.pipeline.archive.sql import Tables
 
-    archive = Archive(Folder(options.archive or home() / "archive"))
+    folder = Folder(options.archive or home() / "archive")
+    if options.archive and folder.filesystem.get_file_info(folder.root).type != FileType.Directory:
+        raise BadConfig(
+            f"there is no archive {options.archive}: no such folder; without --archive, the usual one is read"
+        )
+    archive = Archive(folder)
     since = options.since
     if since is None and not archive.groups():
         since = _DEFAULT_SINCE

@@ -30,13 +30,13 @@ from roost.pipeline.options import LATEST
 from roost.pipeline.origins import Ask, Origins, asking
 from roost.pipeline.processing import Processing, Write
 from roost.pipeline.publishing import Publisher, SinkOptions
+from roost.pipeline.reasons import reason_of
 from roost.pipeline.source import FORMAT
 from roost.pipeline.stages_windows import inputs_of
 from roost.pipeline.wiring import levels, wired
 
 BESIDE: Final = "roost"  # the folder of ours in a checkpoint
 TRIGGER: Final = "100 milliseconds"
-_MOST_CHARACTERS: Final = 1000
 
 
 class Running:
@@ -132,4 +132,4 @@ def _shortened(error: Py4JJavaError) -> Exception:
         return RuntimeError(
             "py4j.protocol.Py4JJavaError: An error occurred while calling: java.lang.InterruptedException"
         )
-    return RuntimeError(text[:_MOST_CHARACTERS])
+    return RuntimeError(reason_of(error))

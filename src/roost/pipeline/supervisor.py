@@ -28,6 +28,7 @@ from roost.errors import BadConfig
 from roost.host.clock import Clock
 from roost.machine import SECOND
 from roost.pipeline.checkpoint_lock import CheckpointLock, lock_path
+from roost.pipeline.reasons import reason_of
 from roost.pipeline.restarts import Restarts
 
 Progress = Mapping[str, Any]  # `StreamingQueryProgress`, as the mapping that it is
@@ -39,7 +40,6 @@ STOPPED: Final = "stopped"
 
 POLL: Final = SECOND
 MAX_QUERIES: Final = 64  # each live query costs worker processes: few queries carry many streams
-_ERROR_CHARACTERS: Final = 2000
 
 _log: Final = logging.getLogger("roost.pipeline")
 
@@ -201,7 +201,7 @@ class _Keeper:
         self.state = FINISHED
 
     def _fail(self, error: Exception, now: int) -> None:
-        self._error = _message(error)
+        self._error = reason_of(error)
         self._start_at = self._restarts.failed(now)
         self.state = WAITING
         wait_s = (self._start_at - now) / SECOND
@@ -212,8 +212,8 @@ class _Keeper:
         if self.state == RUNNING and self._query is not None:
             try:
                 self._query.stop()
-            except Exception as error:  # noqa: BLE001 - a JVM that is gone has no query left to stop
-                self._error = _message(error)
+            except Exception as error:  # noqa: BLE001 - a query that is interrupted, or has no JVM left, has stopped
+                _log.debug("%s was stopped, and said %s", self.supervised.name, reason_of(error))
         if self.state != FINISHED:
             self.state = STOPPED
 
@@ -222,12 +222,6 @@ class _Keeper:
         waiting = {"starts_at_ns": self._start_at} if self.state == WAITING else {}
         facts = {"state": self.state, "restarts": self._restarts.count, "last_error": self._error}
         return facts | waiting | self._progress
-
-
-def _message(error: Exception) -> str:
-    """What an error says, without the calls of Python's and of Java's that Spark puts between it and its cause."""
-    lines = f"{type(error).__name__}: {error}".splitlines()
-    return "\n".join([line for line in lines if line and not line[0].isspace()])[:_ERROR_CHARACTERS]
 
 
 def _number(rate: float) -> float | None:

@@ -24,6 +24,7 @@ from roost.pipeline.archive.manifest import Archive, GroupArchive, Manifest
 from roost.pipeline.archive.ports import Source
 from roost.pipeline.archive.query import Asked, Rest, files_of, joined
 from roost.pipeline.columns import READINGS
+from roost.pipeline.reasons import reason_of
 
 Reach: TypeAlias = Callable[[Name], Source | None]
 
@@ -110,7 +111,7 @@ class Tables:
             if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
                 raise self._explained(error) from None
             if type(error).__name__ in {"ParseException", "AnalysisException"}:
-                raise BadConfig(_first(error)) from None
+                raise BadConfig(reason_of(error)) from None
             if "FileNotFoundException" in str(error):
                 raise FileNotFoundError(_first(error)) from None
             raise
