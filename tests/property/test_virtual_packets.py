@@ -74,6 +74,6 @@ def test_another_row_gives_another_content(row: VirtualRow, other: VirtualRow, d
     is_same = repr(theirs) == repr(getattr(row, column))
     if not is_same and (column != "value" or theirs is not None):
         assert made.packet(changed).content != content
-    moved = replace(row, inputs=(InputRange(NAME / "Heater" / "c", 1, 1), *row.inputs))
+    moved = replace(row, inputs=(InputRange(NAME / "Heater" / "c", 1, 1), *(row.inputs or ())))
     assert made.packet(moved).content != content
     assert panel(KINDS[0], b"\1" * 32).packet(row).content != content
