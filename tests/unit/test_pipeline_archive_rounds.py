@@ -141,8 +141,8 @@ def test_what_cannot_be_asked_is_one_sentence(capsys: pytest.CaptureFixture[str]
     assert "--out" in capsys.readouterr().err
     assert main(["sql", "select * from gas", "--archive-only"]) == 1
     assert capsys.readouterr().err.endswith("of tables there are electricity\n")
-    assert main(["sql", "select 1 as one", "--archive", "nowhere", "--archive-only"]) == 0
-    assert "there is no archive here" in capsys.readouterr().err
+    assert main(["sql", "select 1 as one", "--archive", "nowhere", "--archive-only"]) == 1
+    assert "nowhere" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("place")
