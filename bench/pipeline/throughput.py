@@ -5,9 +5,6 @@ seconds apart. `unverified` reads them through the bulk door, makes hourly means
 its peer reads a Parquet file of the same rows and columns, and does the same by plain Spark. `source` is the rows as
 they come, summed up by Spark and thrown away, beside the same of Parquet. `verified` checks every signature; its peer
 verifies the same packets with one process per core, and nothing else.
-
-`backfill` is one run of the job as `roost pipeline backfill` does it, after the others have warmed everything up;
-memory is measured during it, and at rest before.
 """
 
 from __future__ import annotations
@@ -26,7 +23,6 @@ from bench.figure import Figure, alternate, progress
 from bench.pipeline._bare import limit
 from bench.pipeline._filled import reading
 from bench.pipeline._hourly import filled, hourly, plain, rows_of
-from bench.pipeline._memory import Peak, megabytes
 from bench.pipeline._site import Site
 from roost.pipeline.session import cores, spark_session
 from roost.sim.deployment import all_streams
@@ -69,18 +65,6 @@ def unverified(spark: SparkSession, site: Site) -> Iterator[Figure]:
             label="pipeline.throughput source",
         )
         yield Figure("throughput.source", read.ours, "rows/s", "parquet", read.peer)
-        yield from backfill(spark, options, count)
-
-
-def backfill(spark: SparkSession, options: dict[str, str], count: int) -> Iterator[Figure]:
-    rest = megabytes()
-    with Peak() as peak:
-        took = seconds(lambda: hourly(options).backfill(spark, since="earliest"))
-    yield Figure(f"backfill.rows_{count}", count / took, "rows/s")
-    yield Figure(f"backfill.seconds_{count}", took, "s")
-    for kind, size in rest.items():
-        yield Figure(f"memory.{kind}", size, "MB")
-        yield Figure(f"memory.{kind}_peak", peak.most[kind], "MB")
 
 
 def verified(spark: SparkSession, site: Site) -> Iterator[Figure]:
