@@ -60,6 +60,7 @@ class Hall:
         self.world = World(folder)
         self.world.enrol("archiver", RAW.panel("Archiver").name)
         self.archive = str(folder / "archive")
+        (folder / "archive").mkdir()  # nothing is archived yet
         self._environment = environment_of(self.world.home("archiver").parent)
         self._capsys = capsys
         self._published = dict.fromkeys((*STREAMS, CONTROL), 0)
