@@ -15,9 +15,9 @@ import pytest
 
 from roost.errors import BadConfig
 from roost.machine import SECOND
-from roost.pipeline.checkpoint_lock import CheckpointLock, lock_path
+from roost.pipeline.checkpoint_lock import CheckpointLock, is_gone, lock_path
 from roost.pipeline.restarts import Restarts
-from roost.pipeline.supervisor import POLL, Query, Supervised, Supervisor, ask_to_stop, is_gone
+from roost.pipeline.supervisor import POLL, Query, Supervised, Supervisor, ask_to_stop
 
 
 class Fake:

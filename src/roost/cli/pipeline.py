@@ -135,8 +135,9 @@ def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
     import json
 
     from roost.errors import BadConfig
+    from roost.pipeline.checkpoint_lock import is_gone
     from roost.pipeline.explaining import graph_json
-    from roost.pipeline.supervisor import RUNNING, WAITING, is_gone
+    from roost.pipeline.supervisor import RUNNING, WAITING
 
     file = _status_file(options, pipeline)
     try:
@@ -162,7 +163,8 @@ def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
 def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
     from roost.cli import note
     from roost.errors import BadConfig
-    from roost.pipeline.supervisor import ask_to_stop, is_gone
+    from roost.pipeline.checkpoint_lock import is_gone
+    from roost.pipeline.supervisor import ask_to_stop
 
     file = _status_file(options, pipeline)
     if not file.exists():

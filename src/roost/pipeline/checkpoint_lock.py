@@ -58,6 +58,19 @@ class CheckpointLock:
         os.close(self._descriptor)  # the file stays: to remove it would free a lock that somebody just took
 
 
+def is_gone(checkpoint: str) -> bool:
+    """Whether the driver that had this checkpoint runs no more, whatever its status says: it may have been killed.
+
+    A checkpoint that no driver of this machine ever had is not known to be anybody's.
+    """
+    try:
+        with lock_path(checkpoint).open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (FileNotFoundError, PermissionError, BlockingIOError):
+        return False
+    return True
+
+
 def _lock(descriptor: int) -> None:
     """Take the lock; somebody who only looks whether it is free has it for an instant."""
     for _ in range(_TRIES):

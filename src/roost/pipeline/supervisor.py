@@ -12,7 +12,6 @@ status (`ask_to_stop`), which any process of the user can make. It watches and r
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -27,7 +26,7 @@ from typing import Any, Final, Protocol
 from roost.errors import BadConfig
 from roost.host.clock import Clock
 from roost.machine import SECOND
-from roost.pipeline.checkpoint_lock import CheckpointLock, lock_path
+from roost.pipeline.checkpoint_lock import CheckpointLock
 from roost.pipeline.reasons import reason_of
 from roost.pipeline.restarts import Restarts
 
@@ -145,19 +144,6 @@ def stop_file(status: Path) -> Path:
 def ask_to_stop(status: Path) -> None:
     """Ask the supervisor that writes this status, in another process, to stop."""
     stop_file(status).touch()
-
-
-def is_gone(checkpoint: str) -> bool:
-    """Whether the supervisor that had this checkpoint runs no more, whatever its status says: it may have been killed.
-
-    A checkpoint that no supervisor of this machine ever had is not known to be anybody's.
-    """
-    try:
-        with lock_path(checkpoint).open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (FileNotFoundError, PermissionError, BlockingIOError):
-        return False
-    return True
 
 
 class _Keeper:
