@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from roost.cli import main
 from roost.cli.pipeline import summary
 from roost.errors import BadConfig
 from roost.pipeline.archive.folder import Folder
@@ -207,68 +205,3 @@ def test_the_line_about_how_it_goes_names_the_stage_that_lags_most() -> None:
     measured.note(2 * SECOND, {"floors": Batch(2, 1, 0, 0, SECOND // 2)})
     line = summary({"stages": measured.status(2 * SECOND)})
     assert line == "12 readings/s in, 3 results/s out, lag 1.5 s (floors), 87.50 % complete"
-
-
-# -- the command
-
-
-TEXT = """
-pipeline: hall
-stages:
-  rooms:
-    read: {group: /Campus/Hall/Env, subscribe: +/+/temp, window: 1m, key: "{device}/{metric}"}
-    aggregate: {outputs: {mean: mean}}
-    publish: {group: /Campus/Hall/Rooms, panel: calc}
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "home"))
-    path = tmp_path / "hall.yaml"
-    path.write_text(TEXT)
-    return path
-
-
-def test_check_says_whether_it_can_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pipeline", "check", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "warning: stage rooms: there is no key of /Campus/Hall/Rooms/calc here" in said
-    assert "hall can run: 1 stages, 1 warnings" in said
-    file.write_text(TEXT.replace("window: 1m, ", ""))
-    assert main(["pipeline", "check", str(file)]) == 1
-    assert "need a window" in capsys.readouterr().out
-    file.write_text(TEXT.replace("publish", "publsh"))
-    assert main(["pipeline", "check", str(file)]) == 1
-    assert "'publsh' is unknown" in capsys.readouterr().err
-
-
-def test_explain_is_for_people_and_for_programs(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pipeline", "explain", str(file)]) == 0
-    assert "publishes  /Campus/Hall/Rooms/calc/{device}/{metric}_mean" in capsys.readouterr().out
-    assert main(["pipeline", "explain", "--json", str(file)]) == 0
-    assert json.loads(capsys.readouterr().out)["nodes"][-1]["name"] == "rooms"
-
-
-def test_status_and_stop_find_the_one_that_runs(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for action in ("status", "stop"):
-        assert main(["pipeline", action, str(file)]) == 1
-        assert "hall has not run with this checkpoint" in capsys.readouterr().err
-    measured = Measured(["rooms"], 0)
-    measured.note(SECOND, {"rooms": Batch(60, 10, 60, 30, SECOND // 2)})
-    query = {"state": "running", "restarts": 2, "last_error": "Oops: it\nbroke", "stages": measured.status(SECOND)}
-    status = tmp_path / "home/pipelines/hall.status.json"
-    status.parent.mkdir(parents=True)
-    status.write_text(json.dumps({"pid": 7, "queries": {"hall": query}}))
-    assert main(["pipeline", "status", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "hall: running, process 7, 2 restarts" in said
-    assert "last error: Oops: it\n" in said
-    assert "60.0 readings/s → 10.0 results/s, lag 0.5 s, 50.00 % complete" in said
-    assert main(["pipeline", "status", "--json", str(file)]) == 0
-    assert json.loads(capsys.readouterr().out)["nodes"][-1]["completeness"] == 0.5
-    assert main(["pipeline", "stop", str(file)]) == 0
-    assert status.with_name("hall.status.json.stop").exists()
-    status.write_text("{}")
-    assert main(["pipeline", "status", str(file)]) == 1
-    assert "is no status of hall" in capsys.readouterr().err
