@@ -1,6 +1,6 @@
 """The limit of who verifies: P-256 signatures on all cores, with the bare calls of `cryptography`, and nothing else.
 
-One process per core, because these calls hold Python's lock.
+One process per core, as Spark has its tasks.
 """
 
 from __future__ import annotations
