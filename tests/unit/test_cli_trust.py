@@ -111,7 +111,7 @@ def test_explain_a_name_that_something_is_published_under(
 
 
 def test_explain_a_name_that_nothing_is_published_under(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    deep = says(capsys, "trust", "explain", "/BigCompany/Building1/Electricity/Panel1/a/b/c", status=1)
+    deep = says(capsys, "trust", "explain", "/BigCompany/Building1/Electricity/Panel1" + "/a" * 17, status=1)
     assert re.search(r"^  reason +the name fits rules .* up to ", deep, re.MULTILINE)
     assert re.search(r"^  rule +none$", deep, re.MULTILINE)
     anchor = str(KeyStore(made).anchors()[0].name)

@@ -114,7 +114,8 @@ def test_a_reading_is_a_row() -> None:
         (TEXT, b"1_000", None, "unreadable"),
         (TEXT, "٣".encode(), None, "unreadable"),
         (TEXT, b"21.5 V", None, "unreadable"),
-        (50, b"21.5", None, "unreadable"),
+        (50, b"21.5", 21.5, "good"),
+        (50, b"{}", None, "unreadable"),
     ],
 )
 def test_what_a_payload_says(format_: int, payload: bytes, value: float | None, quality: str) -> None:
@@ -371,3 +372,9 @@ def test_after_so_many_templates_the_rest_is_read_one_by_one() -> None:
     content = Reading(TIME, TEXT, b"1").encode()
     signed = [(n, encode_data(STREAM / sequence(n), content, signers[n % 20])) for n in range(300, 700)]
     assert [found["signer"] for found in rows(*signed)] == [f"/Panel{n % 20:02}" for n in range(300, 700)]
+
+
+def test_json_is_read_alike_one_by_one_and_many_at_once() -> None:
+    texts = [b'{"value": %d, "unit": "Cel"}' % value for value in range(10, 40)]
+    found = rows(*[(number, packet(number, text, 50)) for number, text in enumerate(texts, 1)])
+    assert [each["value"] for each in found] == list(range(10, 40))

@@ -162,7 +162,7 @@ def test_anchor_names() -> None:
     ("name", "words"),
     [
         ("/BigCompany/Building9/E/P/D/M/seq=1", ["up to /BigCompany;", "Building1|Building2", "not Building9"]),
-        ("/BigCompany/Building1/E/P/D/M/5", ["/E/P/D/M;", "seq=<number>", "not 5"]),
+        ("/BigCompany/Building1/E/P/D/M/5", ["/E/P/D/M/5;", "seq=<number>", "not the end of the name"]),
         ("/Other", ["up to /;", '"BigCompany"', "not Other"]),
         ("/BigCompany/Building1/E", ["<object>", "not the end of the name"]),
         ("/BigCompany/Building1/E/P/D/M/seq=1/extra", ["nothing more", "not extra"]),

@@ -29,13 +29,13 @@ from roost.pubsub.panels.dispatch import MIN_PAUSE, UNCONFIRMED
 from roost.pubsub.panels.panel import Acknowledged, Panel, PanelSettings, Published, make_panel
 from roost.pubsub.panels.recollection import UNSETTLED
 from roost.repo.catalogue import Description, catalogue_of
+from roost.trust.building import MAX_PARTS
 from roost.wire.lineage import InputRange, Lineage
 from roost.wire.reading import SENML_CBOR, Reading
 from roost.wire.senml import Quality, Scalar, Value, encode_values
 
 _REFUSED: Final = 403
 _EXAMPLE: Final = Name.parse("/Heater/Voltage")
-_PARTS: Final = len(_EXAMPLE)
 _WILDCARDS: Final = (b"+", b"#")
 
 Input: TypeAlias = NameLike | Arrival | InputRange
@@ -241,13 +241,14 @@ class RunningPanel(Residence[Panel]):
 
     def _explained(self, error: NoKey, streams: Iterable[Name]) -> NoKey:
         """Add how deep streams are here, if that is what is wrong with one of them."""
-        if all(len(stream) == len(self.name) + _PARTS for stream in streams):
+        if all(len(_EXAMPLE) <= len(stream) - len(self.name) <= MAX_PARTS for stream in streams):
             return error
         try:
             self._signers(numbered(self.name + _EXAMPLE, 1), self._session.clock())
         except NoKey:
             return error
-        return NoKey(f"a stream has two parts below its panel here, such as Heater/Voltage: {error}")
+        parts = f"{len(_EXAMPLE)} to {MAX_PARTS} parts"
+        return NoKey(f"a stream has {parts} below its panel here, such as Heater/Voltage: {error}")
 
     async def _is_on_disk(self, stream: Name, number: int) -> None:
         await self.until(lambda: self._on_disk.get(stream, 0) >= number)

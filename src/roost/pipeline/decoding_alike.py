@@ -18,7 +18,7 @@ from roost.pipeline.decoding_rows import Rows
 from roost.pipeline.template import Fits, Matrix
 from roost.pipeline.template_senml import SenmlTemplate
 from roost.pipeline.template_text import TextTemplate
-from roost.wire.reading import SENML_CBOR
+from roost.wire.reading import OCTET_STREAM, SENML_CBOR, TEXT
 
 WORTHWHILE: Final = 8  # rows: fewer are read sooner than a template is made
 
@@ -67,7 +67,9 @@ class Payloads:
         self._rows.put_meaning(int(self._places[at]), meaning)
         if not wanted or meaning.value is None:
             return None
-        return (SenmlTemplate if self._format == SENML_CBOR else TextTemplate).of(payload, meaning)
+        if self._format == SENML_CBOR:
+            return SenmlTemplate.of(payload, meaning)
+        return TextTemplate.of(payload, meaning) if self._format in {TEXT, OCTET_STREAM} else None
 
     def read_many(self, template: SenmlTemplate | TextTemplate, left: Places, rows: Matrix) -> Fits:
         read = template.read(rows)

@@ -9,15 +9,15 @@
 | a reading with an empty payload of format 42          | empty              | null, b""                             |
 | any other reading                                     | unreadable         | null, the payload                     |
 
-A number is a SenML value (a truth value is 1 or 0), or text or bytes (formats 0 and 42) that are a decimal number in
-ASCII. Records named `expected` and `received` are the counts of a window; a pack that begins with one of them is that
-of a window without a value, and the row is empty. Whether a signature is good is not asked here.
+A number is a SenML value (a truth value is 1 or 0), text or bytes (formats 0 and 42) that are a decimal number in
+ASCII, or the first value of JSON (`roost.wire.values`). Records named `expected` and `received` are the counts of a
+window; a pack that begins with one of them is that of a window without a value, and the row is empty. Whether a
+signature is good is not asked here.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -28,12 +28,12 @@ from roost.pipeline.columns import BAD, EMPTY, EXPECTED, GOOD, RECEIVED, SEALED,
 from roost.trust.access import parse_sealed
 from roost.wire.certificate import key_name_of
 from roost.wire.data import decode_data
-from roost.wire.reading import OCTET_STREAM, SENML_CBOR, TEXT, decode_reading
-from roost.wire.senml import Quality, Scalar, decode_values
+from roost.wire.reading import JSON, OCTET_STREAM, SENML_CBOR, SENML_JSON, TEXT, decode_reading
+from roost.wire.senml import Quality, Scalar, Value, decode_values
+from roost.wire.values import NUMBER, values_of
 
 COUNTS: Final = (EXPECTED, RECEIVED)
 
-_NUMBER: Final = re.compile(rb"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
 _QUALITY: Final = {Quality.GOOD: GOOD, Quality.UNCERTAIN: UNCERTAIN, Quality.BAD: BAD}
 _REMEMBERED: Final = 1024  # signers, whose names repeat
 MAX_COUNT: Final = (1 << 32) - 1  # of readings behind one: sums of what many say stay numbers
@@ -86,10 +86,15 @@ def read_payload(format_: int, payload: bytes) -> Meaning:
             return Meaning()
     if format_ == OCTET_STREAM and not payload:
         return Meaning(quality=EMPTY)
-    if format_ in {TEXT, OCTET_STREAM} and _NUMBER.fullmatch(payload):
+    if format_ in {TEXT, OCTET_STREAM} and NUMBER.fullmatch(payload):
         value = float(payload)
         if math.isfinite(value):
             return Meaning(value, quality=GOOD)
+    if format_ in {JSON, SENML_JSON}:
+        try:
+            return _first(values_of(format_, payload))
+        except BadPacket:
+            return Meaning()
     return Meaning()
 
 
@@ -97,12 +102,16 @@ def _senml(payload: bytes) -> Meaning:
     values = decode_values(payload)
     counts = {value.name: value.value for value in values if value.name in COUNTS}
     expected, received = (_count(counts.get(name, 1)) for name in COUNTS)
-    first = values[0]
-    if first.name in COUNTS:
+    if values[0].name in COUNTS:
         return Meaning(None, None, EMPTY, expected, received)
-    if not isinstance(first.value, int | float):
+    return _first(values)._replace(expected=expected, received=received)
+
+
+def _first(values: list[Value]) -> Meaning:
+    if not values or not isinstance(values[0].value, int | float):
         raise BadPacket("the first value is no number")
-    return Meaning(float(first.value), first.unit or None, _QUALITY[first.quality], expected, received)
+    first = values[0]
+    return Meaning(float(values[0].value), first.unit or None, _QUALITY[first.quality])
 
 
 def _count(value: Scalar | None) -> int:

@@ -7,7 +7,8 @@
 Beside its readings or records everyone may publish versioned objects (a file, say, as `roost serve` does) with their
 RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds for one depth; there are rules for
 
-    panel, user's device   <name>/<object> and <name>/<folder>/<object>       a stream's name is of the second shape
+    panel                  streams <device>/<metric>, as sensors have them, and longer ones, as MQTT topics have them
+    panel, user's device   <name>/<object> and <name>/<folder>/<object>
     repo, group            <name>/<object>                                    deeper, a group would speak for its panels
 
 and `extra` takes more. What a group's members tell each other in sync is signed by its panels, its repos or its own
@@ -24,11 +25,15 @@ is what keeps Panel1 out of Panel2's streams and Building2 out of Building1's ch
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from roost.errors import BadConfig
 from roost.naming import Component, Name
 from roost.naming.building import REPLICATION, REPO, ROOT, SERVICE, SYNC, Company, Group
 from roost.trust.schema import Schema, quoted
+
+MAX_PARTS: Final = 16  # of a stream's name below its panel
+_OWN: Final = ("device", "metric")
 
 
 def building_schema(company: Company, campus: Iterable[Group] = (), extra: str = "") -> Schema:
@@ -138,12 +143,20 @@ def _published(panel: str, prefix: str, key: str) -> list[str]:
     """What a panel signs: readings, the streams' content keys (`access.py`), and objects."""
     stream = f"#{prefix}stream"
     return [
-        f"{stream}: {panel}/device/metric",
+        f"{stream}: {panel}/{'/'.join(_OWN)}",
         f'#{prefix}reading: {stream}/_seq & {{_seq: $eq_type("seq=0")}} <= {key}',
+        *[_deep(panel, prefix, key, parts) for parts in range(len(_OWN) + 1, MAX_PARTS + 1)],
         f'#{prefix}content_key: {stream}/"32=CK"/_v/"32=for"/_consumer & {{_v: $eq_type("v=0")}} <= {key}',
         *_objects(panel, prefix, key),
         *_objects(f"{panel}/folder", prefix, key),
     ]
+
+
+def _deep(panel: str, prefix: str, key: str, parts: int) -> str:
+    """Readings of streams with so many parts below their panel."""
+    levels = [f"level{number}" for number in range(1, parts + 1)]
+    types = ", ".join([f'{level}: $eq_type("text")' for level in levels])
+    return f'#{prefix}reading{parts}: {panel}/{"/".join(levels)}/_seq & {{_seq: $eq_type("seq=0"), {types}}} <= {key}'
 
 
 def _synced(group: str, prefix: str, keys: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The reading envelope: what the Content of every reading is, one documented format.
 
-    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166] }
+    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166], [Posting 176] }
 
 | element       | no. | value                                                                     |
 | ------------- | --- | ------------------------------------------------------------------------- |
@@ -8,9 +8,10 @@
 | ContentFormat | 163 | NonNegativeInteger: number in the CoAP Content-Formats registry, 0–65535  |
 | Payload       | 165 | bytes: SenML (112) for sensor values, MQTT payloads verbatim              |
 | Lineage       | 166 | for virtual streams: the inputs and the program (`roost.wire.lineage`)    |
+| Posting       | 176 | of MQTT messages: QoS, retain, properties … (`roost.wire.posting`)        |
 
 Numbers are of the application range; the critical-bit rule of NDN holds, so a later version may add even ones. What
-the payload means is not checked here; values are in `roost.wire.senml`.
+the payload means is not checked here; values are in `roost.wire.values`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from roost.errors import BadPacket
 from roost.naming.number import read_nni, var
 from roost.wire import tlv
 from roost.wire.lineage import LINEAGE, MAX_INPUTS, InputDigest, InputRange, Lineage, decode_lineage, lineage_of
+from roost.wire.posting import POSTING, Posting, decode_posting
 from roost.wire.tlv import element, skip
 
 __all__ = [  # with what a lineage consists of, which goes with readings everywhere
     "CONTENT_FORMAT",
     "EVENT_TIME",
+    "JSON",
     "LINEAGE",
     "MAX_FORMAT",
     "MAX_INPUTS",
@@ -34,6 +37,7 @@ __all__ = [  # with what a lineage consists of, which goes with readings everywh
     "PAYLOAD",
     "READING",
     "SENML_CBOR",
+    "SENML_JSON",
     "TEXT",
     "InputDigest",
     "InputRange",
@@ -50,6 +54,8 @@ PAYLOAD: Final = 165
 
 TEXT: Final = 0  # text/plain; charset=utf-8
 OCTET_STREAM: Final = 42
+JSON: Final = 50
+SENML_JSON: Final = 110
 SENML_CBOR: Final = 112
 
 MAX_FORMAT: Final = 0xFFFF
@@ -58,12 +64,13 @@ _MAX_TIME: Final = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading: event time in nanoseconds, content format, payload and, for virtual streams, lineage."""
+    """One reading: event time in nanoseconds, content format, payload; lineage, posting where there is one."""
 
     time: int
     format: int
     payload: bytes
     lineage: Lineage | None = None
+    posting: Posting | None = None
 
     def encode(self) -> bytes:
         """Write the envelope, to be the Content of a Data."""
@@ -80,6 +87,8 @@ class Reading:
         )
         if self.lineage is not None:
             body += self.lineage.encode()
+        if self.posting is not None:
+            body += self.posting.encode()
         return tlv.tlv(READING, body)
 
     @staticmethod
@@ -98,6 +107,7 @@ def decode_reading(content: bytes) -> Reading:
     time = format_ = -1
     payload: bytes | None = None
     lineage: Lineage | None = None
+    posting: Posting | None = None
     last = 0
     while position < end:
         at = position
@@ -112,13 +122,15 @@ def decode_reading(content: bytes) -> Reading:
             format_ = read_nni(content, low, position)
         elif type_ == PAYLOAD:
             payload = content[low:position]
-        else:
+        elif type_ == LINEAGE:
             lineage = decode_lineage(content, low, position)
+        else:
+            posting = decode_posting(content, low, position)
     if time < 0 or format_ < 0 or payload is None:
         raise BadPacket("a reading has an event time, a content format and a payload, in this order")
     if format_ > MAX_FORMAT:
         raise BadPacket(f"a content format is 0 to {MAX_FORMAT}, not {format_}")
-    return Reading(time, format_, payload, lineage)
+    return Reading(time, format_, payload, lineage, posting)
 
 
-_KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE})
+_KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE, POSTING})

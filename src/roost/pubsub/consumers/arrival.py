@@ -9,8 +9,9 @@ from roost.machine import Effect
 from roost.naming import Name
 from roost.wire import Data
 from roost.wire.certificate import key_name_of
-from roost.wire.reading import SENML_CBOR, Reading, decode_reading
-from roost.wire.senml import Quality, Scalar, Value, decode_values
+from roost.wire.reading import Reading, decode_reading
+from roost.wire.senml import Quality, Scalar, Value
+from roost.wire.values import values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Arrival:
     """A verified reading.
 
     `reading` is None if its content is no reading envelope (it may be encrypted, see `roost.trust.access`), `values` is
-    empty if its payload is not SenML.
+    empty if its payload has none (`roost.wire.values`).
     """
 
     stream: Name
@@ -84,8 +85,7 @@ def arrival_of(stream: Name, number: int, data: Data, now: int) -> Arrival:
     values: tuple[Value, ...] = ()
     try:
         reading = decode_reading(data.content)
-        if reading.format == SENML_CBOR:
-            values = tuple(decode_values(reading.payload))
+        values = tuple(values_of(reading.format, reading.payload))
     except BadPacket:
         pass  # what its panel signed is delivered all the same: to leave it out would be a silent gap
     return Arrival(stream, number, data, now, _signer(data), reading, values)

@@ -43,7 +43,7 @@ from roost.pubsub.repos.versioned import Versioned
 from roost.pubsub.resident import Deny, Event
 from roost.pubsub.vetting import Then
 from roost.repo.batch import ALL_KEPT, Receipt
-from roost.repo.cause import REPLICATION
+from roost.repo.cause import INSERT, REPLICATION
 from roost.repo.holdings import encode_holdings
 from roost.repo.numbering import numbered as parse_numbered
 from roost.repo.record import CARRY_BYTES
@@ -78,6 +78,7 @@ class RepoSettings:
 
     carry_bytes: int = CARRY_BYTES  # up to which records carry the readings themselves; 0: names only
     retention: tuple[Rule, ...] = ()
+    tells: bool = False  # whether its driver hears what it keeps (`Kept`), for who hands it on
     full: FullPreset = REPOS_FULL
     partial: PartialPreset = ROOST_PARTIAL
 
@@ -137,6 +138,7 @@ class Repo:
         self.holdings: Final = Versioned(name / HOLDINGS, signer, lambda: encode_holdings(self.shelf.holdings))
         self.pruning: Final = Pruning(store, self.shelf, self.shelf.holdings, Rules(group.name, settings.retention))
         self._disk: Final = DiskWatch(name)
+        self._tells: Final = settings.tells
         self._started = False
         self._commanders: Final[dict[Name, Commander]] = {}  # bound: MAX_PEERS
         self._signer: Final = signer
@@ -171,6 +173,18 @@ class Repo:
         refusal = self.insertion.permission.to_keep(packet.name)
         effects = checked(refusal, now) if refusal else self.asking.check(packet, checked, now)
         return self._settle(effects, now)
+
+    def publish(self, packets: Sequence[Data], then: Then, now: int) -> list[Effect]:
+        """Keep what this process has signed itself, and need not verify; `then` gets why not, or nothing."""
+
+        def kept(outcome: list[str], now: int) -> list[Effect]:
+            return then(next((refusal for refusal in outcome if refusal), ""), now)
+
+        return self._settle(self.shelf.put(packets, INSERT, kept, now), now)
+
+    def copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
+        """Have packets that are kept here on `copies` repos in all; `then` gets why they are not, or nothing."""
+        return self._settle(self.copying.copy(packets, copies, then, now), now)
 
     # -- the machine's verbs
 
@@ -269,6 +283,8 @@ class Repo:
             effect = inside.popleft()
             if isinstance(effect, Kept):
                 inside.extend(self._kept(effect, now))
+                if self._tells:
+                    out.append(effect)
             elif isinstance(effect, Dropped):
                 inside.extend(self.events.dropped(effect, now))
             elif isinstance(effect, Learned):

@@ -1,0 +1,70 @@
+"""Posting: what a reading that came over MQTT keeps of its PUBLISH, so that another node can hand it on as it was.
+
+    Posting = 176 { flags, expiry_s, packet id, length and bytes of the client id, properties }
+
+| field      | bytes | value                                                                                        |
+| ---------- | ----- | -------------------------------------------------------------------------------------------- |
+| flags      | 1     | bits 0–1 QoS, bit 2 retain, bit 3 there is an expiry; the others 0                           |
+| expiry_s   | 4     | Message Expiry Interval, seconds from the event time; 0 without one                          |
+| packet id  | 2     | of a QoS 2 message, by which it is known if its publisher sends it again elsewhere; else 0   |
+| client id  | 2 + n | who published it (No Local)                                                                  |
+| properties | rest  | the MQTT 5 properties that are handed on unaltered, as they came                             |
+
+Numbers are big-endian, as in MQTT. The number of the element is even, so who does not know it skips it. What the fields
+mean, and whether the properties are well formed, is the broker's business.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from roost.errors import BadPacket
+from roost.wire import tlv
+
+POSTING: Final = 176
+
+_HEAD: Final = struct.Struct(">BIHH")
+_RETAIN: Final = 4
+_EXPIRES: Final = 8
+_FLAGS: Final = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """How an MQTT client published a reading; an `expiry_s` of -1 is none."""
+
+    qos: int
+    retain: bool = False
+    client: bytes = b""
+    expiry_s: int = -1
+    packet_id: int = 0
+    properties: bytes = b""
+
+    def encode(self) -> bytes:
+        """Write the whole element."""
+        flags = self.qos | (_RETAIN if self.retain else 0) | (_EXPIRES if self.expiry_s >= 0 else 0)
+        try:
+            head = _HEAD.pack(flags, max(self.expiry_s, 0), self.packet_id, len(self.client))
+        except struct.error:
+            raise BadPacket(f"expiry {self.expiry_s} or packet id {self.packet_id} is none of MQTT's numbers") from None
+        return tlv.tlv(POSTING, head + self.client + self.properties)
+
+
+def decode_posting(buffer: bytes, low: int, high: int) -> Posting:
+    """Open the value of the element; raises `BadPacket`."""
+    client_at = low + _HEAD.size
+    if client_at > high:
+        raise BadPacket(f"a posting has at least {_HEAD.size} bytes, not {high - low}")
+    flags, expiry_s, packet_id, size = _HEAD.unpack_from(buffer, low)
+    if flags > _FLAGS or flags & 3 == 3 or client_at + size > high:
+        raise BadPacket(f"flags {flags:#x} or a client id of {size} bytes make no posting")
+    return Posting(
+        flags & 3,
+        bool(flags & _RETAIN),
+        buffer[client_at : client_at + size],
+        expiry_s if flags & _EXPIRES else -1,
+        packet_id,
+        buffer[client_at + size : high],
+    )
