@@ -13,10 +13,10 @@ from subprocess import PIPE
 import pytest
 from tests.verbs import RUN, background, environment_of, roost
 
-from roost.cli.repo import rule_of
 from roost.errors import BadConfig
 from roost.naming.topic import TopicFilter
 from roost.repo.retention import Rule
+from roost.repo.retention_text import rule_of
 
 GROUP = "/BigCompany/Building1/Electricity"
 LISTEN = ("--no-tcp", "--no-udp", "--no-ws")
@@ -64,7 +64,7 @@ def test_what_is_published_is_shown_once_also_over_restarts_of_all(environment: 
 
 def test_a_line_that_cannot_be_published_is_told_and_left_out(environment: dict[str, str]) -> None:
     with background(environment, "repo", "Repo1", *LISTEN, until="ready"):
-        lines = b"Heater/Voltage\nHeater/Voltage nan\nHeater/Voltage -5.5e-3\nToo/Deep/Voltage 1\nHeater/Name \xff\n"
+        lines = b"Heater/Voltage\nHeater/Voltage nan\nHeater/Voltage -5.5e-3\nFlat 1\nHeater/Name \xff\n"
         done = published_lines(environment, lines)
         assert done.returncode == 1
         assert done.stdout == f"kept here {GROUP}/Panel1/Heater/Voltage 1\n"

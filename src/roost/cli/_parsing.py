@@ -1,11 +1,15 @@
-"""How verbs read their arguments: options may stand between the others, and mistakes are told with the verb's usage."""
+"""How verbs read their arguments: options may stand between the others, and mistakes are told with the verb's usage.
+
+A verb whose default `verbatim` lists options has their values taken as they are, as mosquitto does: argparse alone
+takes `-m -x` for two options, and the reading `-inf` for the option -i.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 _NEGATIVE: Final = re.compile(r"-(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?$|-(inf|infinity|nan)$", re.IGNORECASE)
 
@@ -23,6 +27,8 @@ class VerbParser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         self._inside = True
         self._negative_number_matcher = _NEGATIVE  # what argparse has does not know exponents
+        if args is not None:
+            args = _joined(args, self.get_default("verbatim") or ())
         try:
             if self._subparsers is not None:  # its actions are verbs of their own
                 found, unknown = super().parse_known_args(args, namespace)
@@ -33,6 +39,31 @@ class VerbParser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, []
+
+    def _parse_optional(self, arg_string: str) -> Any:  # noqa: ANN401  what argparse has there
+        return None if _NEGATIVE.fullmatch(arg_string) else super()._parse_optional(arg_string)
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401  as above
+        if action.option_strings and arg_strings == ["--"]:  # argparse would drop it
+            return self._get_value(action, "--")
+        return super()._get_values(action, arg_strings)
+
+
+def _joined(words: Sequence[str], verbatim: Sequence[str]) -> list[str]:
+    """Write `-m -x` as `-m-x`, and `--message -x` as `--message=-x`."""
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, None) if word in verbatim else None
+        if value is None:
+            joined.append(word)
+        elif not value.startswith("-"):
+            joined += [word, value]
+        else:
+            joined.append(f"{word}={value}" if word.startswith("--") else f"{word}{value}")
+        if word == "--":
+            return [*joined, *rest]
+    return joined
 
 
 def add_at(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,7 @@
 """`roost pub GROUP PANEL STREAM VALUE`: publish readings as a panel, and wait until a repo has them.
 
+With `-t TOPIC` it publishes to an MQTT server instead, with the letters of mosquitto_pub (`_mqtt_pub`).
+
 Standard output has one line per reading, once it is on the disk: `kept here STREAM NUMBER`. Standard error says when
 repos have confirmed them, and which lines of standard input cannot be published. After a signal it waits `GRACE_S` more
 at most, after a second one no more: what no repo has yet is on the disk, and goes with the next run.
@@ -11,6 +13,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._mqtt_options import Letters, add_connection, add_publishing, is_mqtt
 from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
@@ -19,27 +22,35 @@ if TYPE_CHECKING:
 
     from roost.host.publishing import RunningPanel
 
-SUMMARY = "Publish readings as a panel: one, one every so often, or those on standard input."
+SUMMARY = "Publish readings as a panel: one, one every so often, or those on standard input; or to an MQTT server."
+
+USAGE: Final = """roost pub [options] GROUP PANEL STREAM VALUE
+       roost pub [options] GROUP PANEL --stdin
+       roost pub [options] -t TOPIC (-m MESSAGE | -f FILE | -l | -s | -n)"""
 
 GRACE_S: Final = 3.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say where, as whom and what."""
-    parser.add_argument("group", metavar="GROUP", help="the group's name: /BigCompany/Building1/Electricity")
-    parser.add_argument("panel", metavar="PANEL", help="the panel, whose key has to be here: Panel1")
+    parser.usage = USAGE
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="the group's name: /BigCompany/Building1/Electricity")
+    parser.add_argument("panel", metavar="PANEL", nargs="?", help="the panel, whose key has to be here: Panel1")
     parser.add_argument("stream", metavar="STREAM", nargs="?", help="the stream, below the panel: Heater/Voltage")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="a finite number, or text")
-    parser.add_argument("--unit", default="", help="the unit, as SenML has it: V, Cel, %%RH")
-    parser.add_argument("--every", metavar="S", type=float, help="publish it again every so many seconds")
-    parser.add_argument("--stdin", action="store_true", help='take lines "STREAM VALUE" from standard input')
-    parser.add_argument(
+    groups = Letters(parser, "options for groups")
+    groups.add("--unit", default="", help="the unit, as SenML has it: V, Cel, %%RH")
+    groups.add("--every", metavar="S", type=float, help="publish it again every so many seconds")
+    groups.add("--stdin", action="store_true", help='take lines "STREAM VALUE" from standard input')
+    groups.add(
         "--copies", metavar="N", type=int, default=1, help="on how many repos it is to be, up to 64 (default: 1)"
     )
-    parser.add_argument(
-        "--folder", metavar="DIR", type=Path, help="where what waits is kept (default: panels in ROOST_HOME)"
-    )
+    groups.add("--folder", metavar="DIR", type=Path, help="where what waits is kept (default: panels in ROOST_HOME)")
     add_at(parser)
+    mqtt = Letters(parser, "options for MQTT, as mosquitto_pub has them")
+    add_publishing(mqtt)
+    add_connection(mqtt)
+    parser.set_defaults(for_groups=groups, for_mqtt=mqtt, verbatim=mqtt.with_value(), mistake=parser.error)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -49,6 +60,11 @@ def run(options: argparse.Namespace) -> int:
     from roost.errors import BadConfig
     from roost.repo.batch import MAX_COPIES
 
+    if is_mqtt(options, ("GROUP", "PANEL")):
+        from roost.cli._mqtt_client import run_verb
+        from roost.cli._mqtt_pub import publish
+
+        return run_verb(publish, options)
     if options.stdin == (options.value is not None) or (options.stdin and options.stream is not None):
         raise BadConfig('give STREAM and VALUE, or --stdin and lines of "STREAM VALUE"')
     if options.every is not None and (options.stdin or not options.every > 0):

@@ -1,4 +1,7 @@
-"""`roost sub GROUP [FILTER…]`: subscribe to a group's streams and show each reading, verified."""
+"""`roost sub GROUP [FILTER…]`: subscribe to a group's streams and show each reading, verified.
+
+With `-t FILTER` it subscribes at an MQTT server instead, with the letters of mosquitto_sub (`_mqtt_sub`).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,24 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._mqtt_options import Letters, add_connection, add_subscribing, is_mqtt
 from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
     from roost.pubsub.consumers.arrival import Arrival
 
-SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified."
+SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified; or at an MQTT server."
+
+USAGE: Final = """roost sub [options] GROUP [FILTER ...]
+       roost sub [options] -t FILTER [-t FILTER ...]"""
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Say to what, from when and how."""
-    parser.add_argument("group", metavar="GROUP", help="the group's name: /BigCompany/Building1/Electricity")
+    parser.usage = USAGE
+    parser.add_argument("group", metavar="GROUP", nargs="?", help="the group's name: /BigCompany/Building1/Electricity")
     parser.add_argument(
         "filters",
         metavar="FILTER",
@@ -27,21 +35,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="what to show, relative to the group: a stream or all below it (Panel1/Heater/Voltage, Panel1), or an "
         'MQTT filter ("+/Heater/#"); default: all',
     )
-    parser.add_argument("--policy", default="sequential", help="sequential (the default), latest or sample(n)")
     parser.add_argument(
         "--since",
         metavar="WHEN",
         help="begin in the past: so long ago (24h, 7d), at a time (2026-05-01, 2026-05-01T08:00+02:00; in UTC unless "
         "it says otherwise); a bare number is a reading's number, to begin with in each stream (1: all there are)",
     )
-    parser.add_argument("--count", metavar="N", type=int, help="leave after so many readings")
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument("--name", help="remember under this name what was shown, and go on behind it next time")
-    parser.add_argument(
-        "--folder", metavar="DIR", type=Path, help="where that is kept (default: subscriptions in ROOST_HOME)"
-    )
-    parser.add_argument("--accept-any", action="store_true", help="do not verify who has signed")
+    parser.add_argument("-C", "--count", metavar="N", type=int, help="leave after so many readings, or messages")
+    groups = Letters(parser, "options for groups")
+    groups.add("--policy", default="sequential", help="sequential (the default), latest or sample(n)")
+    groups.add("--json", action="store_true", help="one JSON object per line")
+    groups.add("--name", help="remember under this name what was shown, and go on behind it next time")
+    groups.add("--folder", metavar="DIR", type=Path, help="where that is kept (default: subscriptions in ROOST_HOME)")
+    groups.add("--accept-any", action="store_true", help="do not verify who has signed")
     add_at(parser)
+    mqtt = Letters(parser, "options for MQTT, as mosquitto_sub has them")
+    add_subscribing(mqtt)
+    add_connection(mqtt)
+    parser.set_defaults(for_groups=groups, for_mqtt=mqtt, verbatim=mqtt.with_value(), mistake=parser.error)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,6 +63,11 @@ def run(options: argparse.Namespace) -> int:
     from roost.host.home_trust import is_initialised
     from roost.host.paths import home
 
+    if is_mqtt(options, ("GROUP",)):
+        from roost.cli._mqtt_client import run_verb
+        from roost.cli._mqtt_sub import subscribe
+
+        return run_verb(subscribe, options)
     if options.count is not None and options.count < 1:
         raise BadConfig("--count is at least 1")
     if not options.accept_any and not is_initialised():
