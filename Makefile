@@ -5,7 +5,7 @@ SHELL := /bin/sh
 export PYTHON ROOST_PURE
 
 BIN := .venv/bin
-PEERS := tests/interop/ndnts tests/interop/ndnts-2024
+PEERS := tests/interop/mqtt tests/interop/ndnts tests/interop/ndnts-2024
 SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prune -o -type f -print | LC_ALL=C sort)
 # Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
 INTERPRETED := PYTHONPATH=src
