@@ -10,8 +10,8 @@ import pytest
 
 from roost.errors import BadConfig, RoostError
 from roost.host import stretch_access
-from roost.host.times import duration
 from roost.machine import SECOND
+from roost.machine.times import duration
 from roost.pipeline import options as source_options
 from roost.pipeline import publishing
 from roost.pipeline.input import Input

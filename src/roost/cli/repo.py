@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,16 +12,11 @@ if TYPE_CHECKING:
     from roost.host.keystore import KeyStore
     from roost.host.repo import Duty
     from roost.naming.building import Repo
-    from roost.repo.retention import Rule
 
 SUMMARY = "Run a repo: keep, replicate and serve the streams of its groups."
 
 _BULK: Final = "127.0.0.1:7376"
 _BULK_READ: Final = "127.0.0.1:7377"
-_FOREVER: Final = "forever"  # for streams that a later rule would match
-_BOUND: Final = re.compile(r"([0-9]{1,15})(s|m|h|d|w|kB|MB|GB)?")
-_AGES_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_BYTES: Final = {"kB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,6 +82,7 @@ def _duties(options: argparse.Namespace, keys: KeyStore) -> list[Duty]:
     from roost.host.joining import group_file
     from roost.host.repo import duty_of
     from roost.pubsub.repos.repo import RepoSettings
+    from roost.repo.retention_text import rule_of
 
     settings = RepoSettings(retention=tuple(rule_of(text) for text in options.retention))
     folder = options.store or keys.home / "store"
@@ -121,36 +116,6 @@ def _places(options: argparse.Namespace, keys: KeyStore) -> list[Repo]:
             f"roost keys make <group>/{REPO}/{options.name}, or for a new home: roost init --repo {options.name}"
         )
     return found
-
-
-def rule_of(text: str) -> Rule:
-    """Read a rule of retention; raises `BadConfig` with what to write."""
-    from roost.errors import BadConfig
-    from roost.naming.topic import TopicFilter
-    from roost.repo.retention import Rule
-
-    pattern, *words = text.split() or [""]
-    if not words or _BOUND.fullmatch(pattern):
-        raise BadConfig(f'--retention {text!r}: a pattern comes first, then a bound, as in "+/+/temp 30d" or "# 1000"')
-    replaced_by = None
-    if len(words) >= 2 and words[-2] == "replaced-by":
-        replaced_by = TopicFilter(words[-1])
-        words = words[:-2]
-    if words == [_FOREVER] and replaced_by is None:
-        return Rule(TopicFilter(pattern))
-    bounds: dict[str, int] = {}
-    for word in words:
-        found = _BOUND.fullmatch(word)
-        if found is None or not int(found[1]):
-            raise BadConfig(f"--retention {text!r}: {word!r} is no bound; write an age (30d), a count or a size (10MB)")
-        number, unit = int(found[1]), found[2] or ""
-        kind = "age" if unit in _AGES_MS else "size" if unit else "count"
-        if kind in bounds:
-            raise BadConfig(f"--retention {text!r} has two bounds of one kind: leave out one {kind}")
-        bounds[kind] = number * (_AGES_MS | _BYTES).get(unit, 1)
-    if not bounds:
-        raise BadConfig(f"--retention {text!r} has no bound: write an age (30d), a count or a size (10MB) before it")
-    return Rule(TopicFilter(pattern), bounds.get("age", 0), bounds.get("count", 0), bounds.get("size", 0), replaced_by)
 
 
 async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]) -> None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import contextlib
 import random
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from roost.errors import NoKey
 from roost.forwarding.endpoint import Endpoint
@@ -47,6 +48,8 @@ FAR_COST: Final = 10  # of what other repos may have too: first ourselves
 _FAIL_OVER: Final = STRATEGY_PREFIX / "fail-over"
 _MULTICAST: Final = STRATEGY_PREFIX / "multicast"
 
+Heard: TypeAlias = Callable[[Repo, Effect, int], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Duty:
@@ -62,13 +65,14 @@ class Duty:
 class RunningRepo:
     """A repo that runs; `repos` are its machines, in the order of the duties."""
 
-    def __init__(self, listening: ListeningNode) -> None:
+    def __init__(self, listening: ListeningNode, told: Heard) -> None:
         self.listening: Final = listening
         self.repos: Final[list[Repo]] = []
         self.uplinks: Final[list[Uplink]] = []
         self.bulk_port = 0
         self.reading_door: ReadingDoor | None = None
         self._residents: Final[dict[Name, Resident[Repo]]] = {}  # by repo; bound: the duties
+        self._told: Final = told
 
     @property
     def server(self) -> Server:
@@ -78,7 +82,7 @@ class RunningRepo:
     def add(self, repo: Repo, signer: Signer, randomness: random.Random) -> None:
         """Give a machine a face of the node, and have it sent what it serves."""
         resident = Resident(repo, Endpoint(signer, randomness))
-        self.server.attach_application(resident, _unheard)
+        self.server.attach_application(resident, partial(self._told, repo))
         self._residents[repo.name] = resident
         self.repos.append(repo)
         for route in repo.routes:
@@ -100,9 +104,13 @@ async def running_repo(
     uplinks: Sequence[str] = (),
     bulk: HostPort | None = None,
     bulk_read: Door | None = None,
+    told: Heard | None = None,
     version: str = "roost",
 ) -> AsyncIterator[RunningRepo]:
-    """Run a repo while the block runs; `uplinks` are other repos, as URIs. Raises `BadConfig`."""
+    """Run a repo while the block runs; `uplinks` are other repos, as URIs. Raises `BadConfig`.
+
+    `told` hears what its machines tell their driver, if their settings say so (`RepoSettings.tells`).
+    """
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
     introduction = Introduction(verifier, randomness)
     node = Node(NodeSettings(version=version, policy=introduction), randomness)
@@ -113,7 +121,7 @@ async def running_repo(
     disk = Disk()
     async with running(node, listen, disk) as listening, contextlib.AsyncExitStack() as stack:
         listening.server.attach_application(introduction, _unheard, INSIDE)
-        repo = RunningRepo(listening)
+        repo = RunningRepo(listening, told or _unheard_of)
         now = listening.server.clock()
         for duty in duties:
             name = str(duty.place.name)
@@ -171,3 +179,7 @@ def _uplink(server: Server, uri: str, duties: Sequence[Duty], cost: int) -> Upli
 
 def _unheard(effect: Effect, now: int) -> None:
     """Nobody waits for what a repo tells: it is in its streams."""
+
+
+def _unheard_of(repo: Repo, effect: Effect, now: int) -> None:
+    """The same, for a repo that is known."""

@@ -27,9 +27,9 @@ from roost.host.paths import home
 from roost.host.publishing import RunningPanel, below
 from roost.host.residence import Opening, Way
 from roost.host.subscribing import ROOM, OnMissing, Subscribing, Subscription
-from roost.host.times import moment
 from roost.host.watch import Watch
 from roost.machine import SECOND
+from roost.machine.times import moment
 from roost.naming import Name, NameLike
 from roost.naming.building import Group
 from roost.naming.topic import TopicFilter

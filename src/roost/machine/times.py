@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from roost.errors import BadConfig
-from roost.machine import MS, SECOND
+from roost.machine.contract import MS, SECOND
 
 _LENGTH: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhdw])")
 _NS: Final = {

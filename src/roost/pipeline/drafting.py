@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from roost.errors import BadConfig
-from roost.host.times import duration
+from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input

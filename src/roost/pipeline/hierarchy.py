@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from roost.host.times import duration
+from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.yaml_form import length

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadConfig
-from roost.host import times
 from roost.host.stretch_access import Access
-from roost.host.times import duration
+from roost.machine import times
+from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline import offsets
 from roost.pipeline.columns import MISSING

@@ -27,8 +27,8 @@ from typing import Any, Final
 import yaml
 
 from roost.errors import BadConfig
-from roost.host.times import duration
 from roost.machine import MS, SECOND
+from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
