@@ -157,11 +157,11 @@ def duty_of(keys: KeyStore, place: building.Repo, folder: Path | None, settings:
     if not valid:
         trouble = "its certificate is not valid now" if held else "its key is not here"
         raise NoKey(f"{place.name} cannot run from {keys.home}: {trouble}; make one with: roost keys make {place.name}")
-    chain = _chain(valid[0].certificate, keys.certificates())
+    chain = chain_of(valid[0].certificate, keys.certificates())
     return Duty(place, valid[0].signer, tuple(each.data for each in chain), folder, settings)
 
 
-def _chain(certificate: Certificate, known: Iterable[Certificate]) -> list[Certificate]:
+def chain_of(certificate: Certificate, known: Iterable[Certificate]) -> list[Certificate]:
     """A certificate and those above it, as far as they are here; the anchor is everybody's own."""
     by_key = {each.key_name: each for each in known}
     chain = [certificate]

@@ -1,0 +1,121 @@
+"""Announcements: what the nodes of a group tell each other of a persistent session, so that it can go on at any node.
+
+    topic    $roost/sessions/<hex of the client id's SHA-256>      a stream of the announcing node's panel
+    payload  deterministic CBOR: a map with these keys
+
+| key       | value                                                                                                |
+| --------- | ---------------------------------------------------------------------------------------------------- |
+| client    | the client id                                                                                        |
+| user      | whose session it is                                                                                  |
+| expiry_s  | how long it outlives its link; 0: it is over                                                         |
+| online    | whether it has a link at the announcing node                                                         |
+| filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent if they did not change |
+| done      | by stream, through which number everything was acknowledged, where that changed                      |
+
+Announcements are readings, signed by the node's panel; clients can neither publish nor read them. The later of two
+counts (by event time, then by panel), but for `done`, which only rises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+import cbor2
+
+from roost.broker.filters import Options
+from roost.errors import BadPacket
+
+RESERVED: Final = b"$roost/"
+SESSIONS: Final = RESERVED + b"sessions/"
+MAX_FILTERS: Final = 1000
+MAX_DONE: Final = 1000
+_KEYS: Final = frozenset({"client", "user", "expiry_s", "online", "filters", "done"})
+_NO_LOCAL: Final = 1
+_AS_PUBLISHED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What one says; `filters` is None where they did not change."""
+
+    client: bytes
+    user: bytes
+    expiry_s: int
+    online: bool
+    filters: dict[bytes, Options] | None = None
+    done: dict[bytes, int] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> bytes:
+        """Where it is published."""
+        return SESSIONS + sha256(self.client).hexdigest().encode()
+
+    def encode(self) -> bytes:
+        """Write the payload."""
+        said: dict[str, Any] = {
+            "client": self.client,
+            "user": self.user,
+            "expiry_s": self.expiry_s,
+            "online": self.online,
+            "done": self.done,
+        }
+        if self.filters is not None:
+            said["filters"] = [_row(filter_, options) for filter_, options in self.filters.items()]
+        return cbor2.dumps(said, canonical=True)
+
+
+def _row(filter_: bytes, options: Options) -> list[object]:
+    flags = (_NO_LOCAL if options.no_local else 0) | (_AS_PUBLISHED if options.retain_as_published else 0)
+    return [filter_, options.qos, flags, options.identifier, options.shared]
+
+
+def decode_announcement(payload: bytes) -> Announcement:
+    """Read a payload; raises `BadPacket`."""
+    try:
+        said = cbor2.loads(payload)
+    except (cbor2.CBORDecodeError, ValueError, RecursionError) as error:
+        raise BadPacket(f"an announcement is CBOR, this is not: {error}") from None
+    if not isinstance(said, dict) or not said.keys() <= _KEYS:
+        raise BadPacket("an announcement has the keys of its table and no others")
+    client, user = said.get("client"), said.get("user")
+    expiry_s, online, done = said.get("expiry_s"), said.get("online"), said.get("done")
+    if not isinstance(client, bytes) or not isinstance(user, bytes) or not isinstance(online, bool):
+        raise BadPacket("an announcement says whose session it is, and whether it is online")
+    if not _is_number(expiry_s, 0xFFFF_FFFF):
+        raise BadPacket("an announcement says how long the session lasts")
+    if not isinstance(done, dict) or len(done) > MAX_DONE:
+        raise BadPacket(f"an announcement says of at most {MAX_DONE} streams how far they are done")
+    if not all(isinstance(stream, bytes) and _is_number(number, (1 << 64) - 1) for stream, number in done.items()):
+        raise BadPacket("what is done is a number by stream")
+    assert isinstance(expiry_s, int)  # noqa: S101  it was looked at above
+    return Announcement(client, user, expiry_s, online, _filters(said.get("filters")), done)
+
+
+def _filters(rows: object) -> dict[bytes, Options] | None:
+    if rows is None:
+        return None
+    if not isinstance(rows, list) or len(rows) > MAX_FILTERS:
+        raise BadPacket(f"an announcement has at most {MAX_FILTERS} filters")
+    found: dict[bytes, Options] = {}
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 5:
+            raise BadPacket("a filter has five fields")
+        filter_, qos, flags, identifier, shared = row
+        if not isinstance(filter_, bytes) or not isinstance(shared, bytes | None):
+            raise BadPacket("filters and share names are bytes")
+        if not _is_number(qos, 2) or not _is_number(flags, 3) or not _is_number(identifier, 0x0FFF_FFFF):
+            raise BadPacket("the options of a filter are numbers of MQTT's")
+        found[filter_] = Options(
+            qos,
+            no_local=bool(flags & _NO_LOCAL),
+            retain_as_published=bool(flags & _AS_PUBLISHED),
+            identifier=identifier,
+            shared=shared,
+        )
+    return found
+
+
+def _is_number(value: object, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= high

@@ -1,0 +1,205 @@
+"""What every part of the broker works on: links, sessions, tables, and what this call wants of the driver.
+
+The parts are functions over a `Core`; `roost.broker.broker` gives it the machine's verbs. Nothing here knows the
+protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.broker.access import Access
+from roost.broker.effects import Hangup, Insert, Send
+from roost.broker.filters import Options
+from roost.broker.ledger import Ledger
+from roost.broker.limits import Limiter, Limits
+from roost.broker.link import CLOSED, Held, Link
+from roost.broker.message import Message
+from roost.broker.packets.reasons import SERVER_MOVED, USE_ANOTHER_SERVER
+from roost.broker.retained import Retained
+from roost.broker.routes import Router, Trees
+from roost.broker.session import Session
+from roost.broker.settings import DISK, BrokerSettings
+from roost.broker.statistics import MAX_TOPICS, MAX_TOPICS_BYTES, Statistics
+from roost.broker.timers import Timers
+from roost.machine.contract import Effect, Randomness, Rejected
+
+_SAMPLE_BYTES: Final = 64
+
+
+class Entry:
+    """A message of QoS 1 or 2 on its way into a group, and the acknowledgement that waits for it."""
+
+    def __init__(
+        self, session: Session, packet_id: int, tree: int, message: Message, link: Link | None, held: Held | None
+    ) -> None:
+        self.session: Final = session
+        self.packet_id: Final = packet_id  # 0 with QoS 1
+        self.tree: Final = tree
+        self.message: Final = message
+        self.link = link  # None after a restart
+        self.held = held
+
+
+class Core:
+    """The state of one broker."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        access: Access,
+        randomness: Randomness,
+        now: int,
+        gateway: Trees | None,
+        limits: Limits,
+    ) -> None:
+        self.access = access
+        self.randomness: Final = randomness
+        self.gateway: Final = gateway
+        self.limiter: Final = Limiter(limits)
+        self.ledger: Final = Ledger(settings.persistent)
+        self.router: Final = Router()
+        self.timers: Final = Timers()
+        self.stats: Final = Statistics()
+        self.links: Final[dict[int, Link]] = {}  # bound: the limits' max_links
+        self.sessions: Final[dict[bytes, Session]] = {}  # bound: settings.max_sessions
+        self.numbers: Final[dict[int, Session]] = {}  # the same by number
+        self.retained: Final[Retained[Message]] = Retained(settings.max_retained, settings.max_retained_bytes)
+        self.system: Final[Retained[Message]] = Retained(MAX_TOPICS, MAX_TOPICS_BYTES)
+        self.total_bytes = 0  # held for all sessions
+        self.awaiting: dict[int, Session] = {}  # their queues wait for the disk; bound: the sessions
+        self.holding: Final[dict[int, Link]] = {}  # with acknowledgements that wait; bound: the links
+        self.ending: Final[dict[bytes, int]] = {}  # clients whose rows the disk still has; bound: its arrears
+        self.gated: Final[dict[int, Link]] = {}  # whose CONNACK waits for the disk; bound: the links
+        self.entering: Final[dict[int, list[Entry]]] = {}  # groups', by the Keep they wait for; bound: see `Link.held`
+        self.inserting: Final[dict[int, list[Entry]]] = {}  # for groups, by ticket of Insert; the same bound
+        self.entries: Final[dict[tuple[int, int], Entry]] = {}  # those of QoS 2 by session and packet id
+        self.unfinished: list[tuple[Session, int, Message]] = []  # what a restart has to bring into a group; then empty
+        self.doomed: list[tuple[Link, int, str]] = []  # to be hung up at the end of this call; bound: the links
+        self.capped: list[Link] = []  # they used up their room in the last call; bound: the links
+        self.effects: list[Effect] = []  # of this call, beside what is derived below
+        self.started: Final = now
+        self._dirty: list[Link] = []  # with something to send
+        self._inserts: dict[int, list[Message]] = {}  # of this call, by tree
+        self._next_insert = 1
+        self._next_number = 1
+        self.configure(settings)
+
+    def configure(self, settings: BrokerSettings) -> None:
+        """Take settings over; those of the fast path are copied."""
+        self.settings = settings
+        self.durable = settings.persistent and (
+            settings.durability >= DISK or any(level >= DISK for _, level in settings.durable)
+        )
+        self.max_queued = settings.max_queued
+        self.max_queued_bytes = settings.max_queued_bytes
+        self.max_total_bytes = settings.max_total_bytes
+        self.max_routes = settings.max_routes
+        self.high_water_bytes = settings.high_water_bytes
+        self.receive_maximum = settings.receive_maximum
+        self.maximum_qos = settings.maximum_qos
+        self.retain_available = settings.retain_available
+        self.overflow = settings.overflow
+        self.queue_qos0 = settings.queue_qos0
+        self.retained.max_messages = settings.max_retained
+        self.retained.max_bytes = settings.max_retained_bytes
+        self.router.learn_levels([filter_ for filter_, _ in settings.durable], Options(0))
+
+    # -- what the parts ask for
+
+    def next_number(self) -> int:
+        """A number for a new session."""
+        number = self._next_number
+        self._next_number = number + 1
+        return number
+
+    def online(self, number: int) -> bool:
+        """Whether a session has a link."""
+        session = self.numbers.get(number)
+        return session is not None and session.link is not None
+
+    def send(self, link: Link, chunk: bytes) -> None:
+        """Have bytes written to a link at the end of this call."""
+        link.out.append(chunk)
+        link.room -= len(chunk)
+        if not link.dirty:
+            link.dirty = True
+            self._dirty.append(link)
+
+    def touch(self, link: Link) -> None:
+        """Look at a link at the end of this call."""
+        if not link.dirty:
+            link.dirty = True
+            self._dirty.append(link)
+
+    def shut(self, link: Link) -> None:
+        """Let nothing leave a link until its gate's ticket is kept; messages wait in the session's queue."""
+        link.room = 0
+        link.mark = 0
+        self.gated[link.id] = link
+
+    def unshut(self, link: Link) -> None:
+        """Let leave what waited for a gate."""
+        del self.gated[link.id]
+        link.gate = 0
+        link.room += self.high_water_bytes
+        link.mark = self.high_water_bytes
+        self.touch(link)
+
+    def doom(self, link: Link, reason: int, why: str) -> None:
+        """Have a link hung up at the end of this call; nothing more is read from it."""
+        if not link.doomed:
+            link.doomed = True
+            self.doomed.append((link, reason, why))
+
+    def reject(self, link: Link, why: str, sample: bytes) -> None:
+        """Count and tell that a client broke the rules."""
+        self.stats.protocol_errors += 1
+        self.effects.append(Rejected(link.peer.address, why, sample[:_SAMPLE_BYTES]))
+
+    def insert(self, tree: int, message: Message) -> int:
+        """Have a message put into the group of its tree; returns the ticket, one per tree and call."""
+        messages = self._inserts.get(tree)
+        if messages is None:
+            messages = []
+            self._inserts[tree] = messages
+        messages.append(message)
+        return self._next_insert + list(self._inserts).index(tree)
+
+    def server_reference(self, reason: int) -> bytes:
+        """Where else to go, for the reasons that may say so."""
+        return self.settings.server_reference if reason in {USE_ANOTHER_SERVER, SERVER_MOVED} else b""
+
+    # -- the end of a call
+
+    def take(self) -> list[Effect]:
+        """Hand out what this call brought about: rows, messages for groups, then at most one Send per link."""
+        effects = self.effects
+        self.effects = []
+        effects += self.ledger.take()
+        for tree, messages in self._inserts.items():
+            effects.append(Insert(tree, self._next_insert, messages))
+            self._next_insert += 1
+        self._inserts = {}
+        dirty = self._dirty
+        self._dirty = []
+        for link in dirty:
+            link.dirty = False
+            if link.state == CLOSED and not link.hanging:
+                continue
+            if link.id in self.gated and not link.hanging:
+                continue
+            if link.out:
+                effects.append(Send(link.id, link.out))
+                link.out = []
+                self.stats.sent_bytes += link.mark - link.room
+            if link.hanging:
+                effects.append(Hangup(link.id))
+                continue
+            if not link.congested:
+                session = link.session
+                if link.room <= 0 and session is not None and (session.queue or session.again):
+                    self.capped.append(link)
+                link.room = self.high_water_bytes
+            link.mark = link.room
+        return effects

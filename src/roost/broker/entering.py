@@ -1,0 +1,119 @@
+"""Messages on their way into a group, and the acknowledgements that wait for them.
+
+    QoS 0, 1:  Insert ………………………………………………………… inserted ─▶ PUBACK
+    QoS 2:     identifier and message on the disk ─▶ Insert …… inserted ─▶ identifier alone on the disk ─▶ PUBREC
+
+A QoS 2 message is on the disk before the group gets it, with its identifier: a client that sends it again is known, and
+what a crash cut off is inserted again at the next start, as the very same message, publisher and time included. So a
+group that knows a message by these takes it once.
+"""
+
+from __future__ import annotations
+
+from roost.broker.answers import hold, release
+from roost.broker.core import Core, Entry
+from roost.broker.ledger import FAR
+from roost.broker.link import Held, Link
+from roost.broker.message import Message
+from roost.broker.packets.acks import ack, ack_v5
+from roost.broker.packets.framing import PUBACK, PUBREC
+from roost.broker.packets.reasons import QUOTA_EXCEEDED, UNSPECIFIED_ERROR
+from roost.broker.session import Session
+
+
+def enter(core: Core, link: Link, session: Session, tree: int, message: Message, packet_id: int) -> None:
+    """Bring a client's message into a group."""
+    if message.qos == 0:
+        core.insert(tree, message)
+        return
+    if message.qos == 1:
+        held = Held(PUBACK, packet_id, ack(PUBACK, packet_id), 0, entering=True)
+        hold(core, link, held)
+        _insert(core, Entry(session, 0, tree, message, link, held))
+        return
+    ticket = 0
+    if session.persistent:
+        ticket = core.ledger.save_identifier(session, packet_id, message)
+    session.incoming[packet_id] = FAR
+    held = Held(PUBREC, packet_id, ack(PUBREC, packet_id), ticket, entering=True)
+    entry = Entry(session, packet_id, tree, message, link, held)
+    core.entries[(session.number, packet_id)] = entry
+    hold(core, link, held)
+    if core.ledger.safe(ticket):
+        _insert(core, entry)
+    else:
+        core.entering.setdefault(ticket, []).append(entry)
+
+
+def again(core: Core, link: Link, session: Session, packet_id: int) -> None:
+    """A client sends once more what is on its way: it is answered when that has arrived, by the link it has now."""
+    entry = core.entries.get((session.number, packet_id))
+    if entry is not None and entry.link is not link:
+        held = Held(PUBREC, packet_id, ack(PUBREC, packet_id), 0, entering=True)
+        entry.link = link
+        entry.held = held
+        hold(core, link, held)
+
+
+def restore(core: Core, session: Session, packet_id: int, tree: int, message: Message) -> None:
+    """Insert again what the last run did not see arrive."""
+    entry = Entry(session, packet_id, tree, message, None, None)
+    core.entries[(session.number, packet_id)] = entry
+    _insert(core, entry)
+
+
+def _insert(core: Core, entry: Entry) -> None:
+    ticket = core.insert(entry.tree, entry.message)
+    core.inserting.setdefault(ticket, []).append(entry)
+
+
+def kept(core: Core) -> None:
+    """What is on the disk now goes to its group."""
+    for due in [due for due in core.entering if due <= core.ledger.kept]:
+        for entry in core.entering.pop(due):
+            _insert(core, entry)
+
+
+def inserted(core: Core, ticket: int, refusal: str) -> None:
+    """A group has the messages of an Insert, or refuses them: their publishers are told."""
+    for entry in core.inserting.pop(ticket, []):
+        held, link = entry.held, entry.link
+        if refusal:
+            _forget(core, entry)
+            if held is not None and link is not None and core.links.get(link.id) is link:
+                _refuse(core, link, held, refusal)
+            continue
+        safe_at = _arrived(core, entry)
+        if held is not None and link is not None:
+            held.entering = False
+            held.ticket = safe_at
+            if core.links.get(link.id) is link:
+                release(core, link)
+
+
+def _arrived(core: Core, entry: Entry) -> int:
+    """The group has a message: from now on its identifier is all there is to keep; returns what PUBREC waits for."""
+    session, packet_id = entry.session, entry.packet_id
+    core.entries.pop((session.number, packet_id), None)
+    if session.gone or session.incoming.get(packet_id, 0) != FAR:
+        return 0
+    ticket = core.ledger.save_identifier(session, packet_id, None) if packet_id in session.incoming_stored else 0
+    session.incoming[packet_id] = ticket
+    return ticket
+
+
+def _forget(core: Core, entry: Entry) -> None:
+    session, packet_id = entry.session, entry.packet_id
+    if core.entries.pop((session.number, packet_id), None) is not None and not session.gone:
+        session.incoming.pop(packet_id, None)
+        core.ledger.forget_identifier(session, packet_id)
+
+
+def _refuse(core: Core, link: Link, held: Held, refusal: str) -> None:
+    """Tell a publisher that its message is not safe; 3.1.1 has no words for that, so the client must come again."""
+    if link.version == 5:
+        held.chunk = ack_v5(held.kind, held.packet_id, QUOTA_EXCEEDED)
+        held.entering = False
+        release(core, link)
+    else:
+        core.doom(link, UNSPECIFIED_ERROR, refusal)

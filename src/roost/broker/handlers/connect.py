@@ -1,0 +1,158 @@
+"""CONNECT: who is there, may it come in, and which session does it get (sections 3.1 and 3.2).
+
+    CONNECT ─▶ checked ─▶ who is it? ─Authenticate … authenticated─▶ admitted ─▶ session ─▶ CONNACK ─▶ its messages
+
+A client id names one session; the link that has it is ended when another asks for it [MQTT-3.1.4-3]. Somebody else's
+session is never handed over: a client id that comes back under another user starts clean. CONNACK waits for the disk
+when a session that was there goes on or is thrown away: a crash must not undo what the client was told.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.broker import lifetimes
+from roost.broker.core import Core
+from roost.broker.delivery import resume
+from roost.broker.effects import Authenticate
+from roost.broker.handlers.welcome import welcome
+from roost.broker.link import CONNECTED, WAITING, Link
+from roost.broker.packets.connect import Connect, parse_connect
+from roost.broker.packets.reasons import (
+    CLIENT_IDENTIFIER_NOT_VALID,
+    NOT_AUTHORIZED,
+    PACKET_TOO_LARGE,
+    QOS_NOT_SUPPORTED,
+    QUOTA_EXCEEDED,
+    RETAIN_NOT_SUPPORTED,
+    SESSION_TAKEN_OVER,
+    Malformed,
+)
+from roost.broker.session import Session
+
+_ASSIGNED_BITS: Final = 96
+
+
+def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
+    """Check a CONNECT, and find out who it is."""
+    connect = parse_connect(frame)
+    link.version = connect.version
+    link.connect = connect
+    properties = connect.properties
+    if properties.maximum_packet_bytes > 0:
+        link.max_packet_bytes = properties.maximum_packet_bytes
+    if len(connect.client_id) > core.settings.max_client_id_bytes:
+        raise Malformed(
+            CLIENT_IDENTIFIER_NOT_VALID, f"a client id has at most {core.settings.max_client_id_bytes} bytes"
+        )
+    will = connect.will
+    if will is not None:
+        if will.qos > core.maximum_qos:
+            raise Malformed(QOS_NOT_SUPPORTED, "the will's QoS is above the server's maximum [MQTT-3.2.2-12]")
+        if will.retain and not core.retain_available:
+            raise Malformed(RETAIN_NOT_SUPPORTED, "the will is to be retained [MQTT-3.2.2-13]")
+    link.client = connect.client_id or _assign(core)
+    method = properties.auth_method
+    if method is not None:
+        link.method = method
+        _ask(core, link, connect, method, properties.auth_data or b"")
+    elif link.peer.user is not None:
+        admit(core, link, link.peer.user, b"", now)
+    elif connect.user is not None or connect.password is not None:
+        _ask(core, link, connect, b"", b"")
+    else:
+        admit(core, link, b"", b"", now)
+
+
+def _assign(core: Core) -> bytes:
+    """Make a client id that nobody has [MQTT-3.1.3-6, 3.2.2-16]."""
+    while True:
+        client = b"auto-%024x" % core.randomness.getrandbits(_ASSIGNED_BITS)
+        if client not in core.sessions:
+            return client
+
+
+def _ask(core: Core, link: Link, connect: Connect, method: bytes, data: bytes) -> None:
+    link.state = WAITING
+    link.asked = True
+    core.effects.append(Authenticate(link.id, link.client, connect.user, connect.password, method, data))
+
+
+def admit(core: Core, link: Link, user: bytes, data: bytes, now: int) -> None:
+    """Let a client in whose name is known, if it may; raises what stands against it."""
+    connect = link.connect
+    assert connect is not None  # noqa: S101  whoever asks has parsed one
+    link.user = user
+    if not core.access.may_connect(user, loopback=link.peer.loopback):
+        raise Malformed(NOT_AUTHORIZED, "the user may not connect")
+    if connect.will is not None and not core.access.may_publish(user, link.client, connect.will.topic):
+        raise Malformed(NOT_AUTHORIZED, "the will's topic may not be published to")
+    if link.client not in core.sessions and len(core.sessions) >= core.settings.max_sessions:
+        core.stats.sessions_refused += 1
+        raise Malformed(QUOTA_EXCEEDED, f"there are {len(core.sessions)} sessions, which is the limit")
+    if not core.limiter.enter(user):
+        core.stats.links_refused += 1
+        raise Malformed(QUOTA_EXCEEDED, core.limiter.why)
+    link.entered = True
+    _start(core, link, connect, data, now)
+
+
+def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> None:
+    present = _make_room(core, link, connect.clean_start, now)
+    session = core.sessions.get(link.client)
+    if session is None:
+        session = Session(link.client, core.next_number(), link.user)
+        core.sessions[link.client] = session
+        core.numbers[session.number] = session
+    session.expiry_s = _expiry_s(core, connect)
+    session.ended = 0
+    session.will = connect.will
+    session.will_due = 0  # the client is back in time [MQTT-3.1.3-9]
+    session.link = link
+    link.session = session
+    link.state = CONNECTED
+    link.connect = None
+    core.stats.connected += 1
+    core.stats.connected_most = max(core.stats.connected_most, core.stats.connected)
+    properties = connect.properties
+    if properties.receive_maximum > 0:
+        link.quota = properties.receive_maximum
+    link.quota = min(link.quota, core.settings.max_inflight)
+    link.alias_maximum = max(0, properties.topic_alias_maximum)
+    link.rate = core.limiter.rate(now)
+    limits = core.limiter.limits
+    link.limited = link.rate.limited or bool(limits.address_messages_per_s or limits.address_bytes_per_s)
+    ticket = lifetimes.save(core, session)
+    link.gate = ticket if present else core.ending.get(link.client, 0)
+    answer = welcome(core, link, session, connect, present, data)
+    if len(answer) > link.max_packet_bytes:
+        core.doom(link, PACKET_TOO_LARGE, "")  # [MQTT-3.1.2-24]
+        return
+    if not core.ledger.safe(link.gate):
+        core.shut(link)
+    core.send(link, answer)
+    if link.keep_alive:
+        core.timers.arm_link(link, now + link.keep_alive)
+    resume(core, session, link, now)
+
+
+def _make_room(core: Core, link: Link, clean_start: bool, now: int) -> bool:  # noqa: FBT001  of the packet
+    """End the link that has the client id, and the session if it is not to go on; whether one is."""
+    session = core.sessions.get(link.client)
+    if session is not None and session.link is not None:
+        core.stats.taken_over += 1
+        lifetimes.hang_up(core, session.link, SESSION_TAKEN_OVER, "", now)
+        session = core.sessions.get(link.client)
+    if session is None:
+        return False
+    if not clean_start and session.user == link.user:  # [MQTT-3.1.2-5, 3.2.2-3]
+        return True
+    lifetimes.end(core, session, now)  # [MQTT-3.1.2-4, 3.2.2-2]
+    return False
+
+
+def _expiry_s(core: Core, connect: Connect) -> int:
+    """How long the session outlives its link: what the client asks, up to our limit."""
+    if connect.version < 5:
+        return 0 if connect.clean_start else core.settings.max_session_expiry_s
+    return min(max(0, connect.properties.session_expiry_s), core.settings.max_session_expiry_s)

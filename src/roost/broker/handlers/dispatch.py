@@ -1,0 +1,117 @@
+"""From bytes to handlers: everything that a link brought, packet by packet, until one of them breaks the rules.
+
+The first packet is CONNECT [MQTT-3.1.0-1] and there is only one [MQTT-3.1.0-2]. A packet that breaks the rules ends the
+link, with a reason where the version has one [MQTT-4.8.0-1, 4.13.1-1]; the packets before it have had their effect.
+"""
+
+from __future__ import annotations
+
+from roost.broker.core import Core
+from roost.broker.effects import Pause
+from roost.broker.handlers import (
+    auth,
+    connect,
+    disconnect,
+    pingreq,
+    puback,
+    pubcomp,
+    publish,
+    pubrec,
+    pubrel,
+    subscribe,
+    unsubscribe,
+)
+from roost.broker.link import CONNECTED, OPENED, WAITING, Link
+from roost.broker.packets import framing
+from roost.broker.packets.reasons import NORMAL_DISCONNECTION, PROTOCOL_ERROR, QUOTA_EXCEEDED, Malformed
+
+
+def feed(core: Core, link: Link, data: bytes, now: int) -> None:
+    """Handle what came."""
+    if link.state == WAITING:
+        _keep_early(core, link, data)
+        return
+    frames = link.framer.feed(data)
+    if frames:
+        link.heard = now
+    core.stats.received += len(frames)
+    for index, frame in enumerate(frames):
+        try:
+            if link.state == CONNECTED:
+                _handle(core, link, frame, now)
+            elif link.state == WAITING:
+                _keep_early(core, link, b"".join(frames[index:]))
+                break
+            else:
+                _handle_first(core, link, frame, now)
+        except Malformed as error:
+            if error.version and link.state == OPENED:
+                link.version = error.version
+            core.reject(link, str(error), frame)
+            core.doom(link, error.reason, str(error))
+        if link.doomed:
+            return
+    if link.framer.error:
+        core.reject(link, link.framer.why, data)
+        core.doom(link, link.framer.error, link.framer.why)
+    elif link.limited and link.rate is not None:
+        until = core.limiter.spend(link.peer.address, link.rate, len(frames), len(data), now)
+        if until > now:
+            core.effects.append(Pause(link.id, until))
+
+
+def feed_early(core: Core, link: Link, now: int) -> None:
+    """Handle what came while it was not known who it came from."""
+    early = link.early
+    link.early = []
+    link.early_bytes = 0
+    for data in early:
+        if not link.doomed:
+            feed(core, link, data, now)
+
+
+def _keep_early(core: Core, link: Link, data: bytes) -> None:
+    link.early.append(data)
+    link.early_bytes += len(data)
+    if link.early_bytes > core.settings.max_early_bytes:
+        core.reject(link, f"{link.early_bytes} bytes came before the client was let in", data)
+        core.doom(link, QUOTA_EXCEEDED, "too much before CONNACK")
+
+
+def _handle_first(core: Core, link: Link, frame: bytes, now: int) -> None:
+    kind = frame[0] >> 4
+    if kind == framing.CONNECT and link.connect is None:
+        connect.handle(core, link, frame, now)
+    elif kind == framing.AUTH and link.method:
+        auth.handle(core, link, frame)
+    elif kind == framing.DISCONNECT and link.connect is not None:
+        link.version = 0  # it waits for no CONNACK
+        core.doom(link, NORMAL_DISCONNECTION, "")
+    else:
+        raise Malformed(PROTOCOL_ERROR, f"a packet of type {kind} came before CONNACK [MQTT-3.1.0-1, 3.1.2-30]")
+
+
+def _handle(core: Core, link: Link, frame: bytes, now: int) -> None:
+    kind = frame[0] >> 4
+    if kind == framing.PUBLISH:
+        publish.handle(core, link, frame, now)
+    elif kind == framing.PUBACK:
+        puback.handle(core, link, frame, now)
+    elif kind == framing.PUBREC:
+        pubrec.handle(core, link, frame, now)
+    elif kind == framing.PUBREL:
+        pubrel.handle(core, link, frame)
+    elif kind == framing.PUBCOMP:
+        pubcomp.handle(core, link, frame, now)
+    elif kind == framing.PINGREQ:
+        pingreq.handle(core, link, frame)
+    elif kind == framing.SUBSCRIBE:
+        subscribe.handle(core, link, frame, now)
+    elif kind == framing.UNSUBSCRIBE:
+        unsubscribe.handle(core, link, frame)
+    elif kind == framing.DISCONNECT:
+        disconnect.handle(core, link, frame, now)
+    elif kind == framing.AUTH:
+        auth.handle(core, link, frame)
+    else:
+        raise Malformed(PROTOCOL_ERROR, f"a client does not send packets of type {kind}")

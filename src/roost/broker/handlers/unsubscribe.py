@@ -1,0 +1,26 @@
+"""UNSUBSCRIBE: no new messages by these filters; what is on its way is still delivered (section 3.10)."""
+
+from __future__ import annotations
+
+from roost.broker.answers import check_size, hold
+from roost.broker.core import Core
+from roost.broker.lifetimes import bare_filter, save
+from roost.broker.link import Held, Link
+from roost.broker.packets.framing import UNSUBACK
+from roost.broker.packets.reasons import NO_SUBSCRIPTION_EXISTED, SUCCESS
+from roost.broker.packets.unsubscribe import parse_unsubscribe, unsuback
+
+
+def handle(core: Core, link: Link, frame: bytes) -> None:
+    """Remove each filter, compared byte by byte [MQTT-3.10.4-1], and answer [MQTT-3.10.4-4, 3.10.4-5]."""
+    session = link.session
+    assert session is not None  # noqa: S101  a connected link has one
+    packet_id, filters = parse_unsubscribe(frame, link.version)
+    codes: list[int] = []
+    for filter_ in filters:
+        found = core.router.remove(filter_, bare_filter(filter_), session)
+        codes.append(SUCCESS if found else NO_SUBSCRIPTION_EXISTED)
+    ticket = save(core, session) if SUCCESS in codes else 0
+    answer = unsuback(link.version, packet_id, codes)
+    check_size(link, answer)
+    hold(core, link, Held(UNSUBACK, packet_id, answer, ticket))

@@ -1,0 +1,159 @@
+"""How links and sessions begin and end: take-over, expiry, and who is told (MQTT 5.0 sections 3.1.4, 4.1, 4.13).
+
+A link ends for one of three reasons: the client said goodbye, the network or the client failed, or the broker hangs
+up. A session ends with its link when it is not persistent, else when its expiry is over, or when a clean start
+replaces it.
+"""
+
+from __future__ import annotations
+
+from roost.broker import wills
+from roost.broker.core import Core
+from roost.broker.delivery import detach
+from roost.broker.goodbye import send_goodbye, send_refusal
+from roost.broker.link import CLOSED, CONNECTED, Link
+from roost.broker.packets.fields import split_shared
+from roost.broker.packets.reasons import KEEP_ALIVE_TIMEOUT, UNSPECIFIED_ERROR
+from roost.broker.routing import deliver_shared, route_of
+from roost.broker.session import QUEUED, Delivery, Session
+from roost.broker.settings import NEVER
+from roost.machine.contract import SECOND
+
+
+def hang_up(core: Core, link: Link, reason: int, why: str, now: int) -> None:
+    """End a link, and say why where the version has words for it [MQTT-4.13.1-1, 4.13.2-1]."""
+    if link.state == CLOSED:
+        return
+    if link.id in core.gated:
+        pass  # it has not heard of a connection yet
+    elif link.state == CONNECTED:
+        if link.version == 5:
+            send_goodbye(core, link, reason, why)
+    elif link.version:
+        send_refusal(core, link, reason, why)
+    link.hanging = True
+    core.touch(link)
+    leave(core, link, now)
+
+
+def leave(core: Core, link: Link, now: int) -> None:
+    """A link is over: its session goes on without it, or ends; a will that still stands is spoken."""
+    if link.state == CLOSED:
+        return
+    link.state = CLOSED
+    link.held.clear()
+    link.routes.clear()
+    core.holding.pop(link.id, None)
+    core.links.pop(link.id, None)
+    if core.gated.pop(link.id, None) is not None:
+        link.out = []
+    core.timers.disarm_link(link)
+    if link.congested:
+        core.stats.slow -= 1
+    core.limiter.disconnect(link.peer.address)
+    if link.entered:
+        core.limiter.leave(link.user)
+    session = link.session
+    link.session = None
+    if session is None:
+        return
+    core.stats.connected -= 1
+    session.link = None
+    session.ended = now
+    detach(core, session)
+    if session.expiry_s == 0:
+        end(core, session, now)
+        return
+    wills.lost(core, session, now)
+    arm(core, session)
+    save(core, session)
+
+
+def look_at(core: Core, link: Link, now: int) -> None:
+    """A link's timer is due: it was silent for too long, or is looked at again."""
+    if link.state == CLOSED or link.doomed:
+        return
+    if link.state != CONNECTED:
+        core.reject(link, "no CONNECT came in time, or nobody vouched for it", b"")
+        core.doom(link, UNSPECIFIED_ERROR, "")
+    elif link.keep_alive:
+        due = link.heard + link.keep_alive
+        if due <= now:  # [MQTT-3.1.2-22]
+            core.doom(link, KEEP_ALIVE_TIMEOUT, "")
+        else:
+            core.timers.arm_link(link, due)
+
+
+def end(core: Core, session: Session, now: int) -> None:
+    """A session is over: forget it and its rows; its client is told only when these are gone (`core.ending`)."""
+    wills.speak(core, session, now)
+    for filter_ in list(session.subscriptions):
+        core.router.remove(filter_, bare_filter(filter_), session)
+    session.gone = True
+    core.timers.disarm_session(session)
+    del core.sessions[session.client]
+    del core.numbers[session.number]
+    core.awaiting.pop(session.number, None)
+    core.total_bytes -= session.held_bytes
+    if session.stored:
+        ticket = core.ledger.forget_session(session, sync=core.durable)
+        if core.durable:
+            core.ending[session.client] = ticket
+    unserved = [delivery for delivery in session.inflight.values() if delivery.shared is not None]
+    unserved += [delivery for delivery in session.again if delivery.shared is not None]
+    unserved += [delivery for delivery in session.queue if delivery.shared is not None]
+    for delivery in unserved:
+        _hand_on(core, delivery, now)
+
+
+def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
+    """Give what a shared subscription's member left to another one, unless it may have it [MQTT-4.8.2-5]."""
+    if delivery.shared is None or (delivery.qos == 2 and delivery.state != QUEUED):
+        return
+    group = core.router.shares.group(delivery.shared[0], delivery.shared[1])
+    if group is not None:
+        sync = route_of(core, delivery.message.topic).level > 0
+        deliver_shared(core, group, delivery.message, sync, 0, now)
+
+
+def save(core: Core, session: Session) -> int:
+    """Write a session's row, if it has or needs one; returns what to wait for."""
+    if not core.ledger.active or not (session.persistent or session.stored):
+        return 0
+    session.stored = True
+    ticket = core.ledger.save_session(session, sync=core.durable)
+    return ticket if core.durable else 0
+
+
+def arm(core: Core, session: Session) -> None:
+    """Have a session without link looked at when its will or its end is due."""
+    due = expires(session)
+    if session.will_due and (due == 0 or session.will_due < due):
+        due = session.will_due
+    if due:
+        core.timers.arm_session(session, due)
+
+
+def expires(session: Session) -> int:
+    """When a session without link ends, 0 for never."""
+    return 0 if session.expiry_s == NEVER else session.ended + session.expiry_s * SECOND
+
+
+def fire(core: Core, session: Session, now: int) -> None:
+    """A session's timer is due: speak its will, end it, or look again later."""
+    if session.gone or session.link is not None:
+        return
+    if session.will_due and session.will_due <= now:
+        wills.speak(core, session, now)
+        save(core, session)
+    due = expires(session)
+    if due and due <= now:
+        core.stats.sessions_expired += 1
+        end(core, session, now)
+    else:
+        arm(core, session)
+
+
+def bare_filter(filter_: bytes) -> bytes:
+    """A filter without `$share/<name>/`."""
+    return split_shared(filter_)[1] if filter_.startswith(b"$share/") else filter_

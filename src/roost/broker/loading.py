@@ -1,0 +1,123 @@
+"""A restart: sessions, their messages, their identifiers and what was retained, from the rows of the last run.
+
+A row that is damaged is left out and told; a row whose session is gone is deleted. A session that had a link when the
+last run ended has lost it now: its will and its expiry count from the restart. A message may have been sent before, and
+is marked as a repetition [MQTT-3.3.1-1], unless it came when the session had no link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from roost.broker import entering, lifetimes, wills
+from roost.broker.core import Core
+from roost.broker.ledger import DELIVERY, FAR, IDENTIFIER, RETAINED, SESSION
+from roost.broker.message import Message
+from roost.broker.routing import publish, route_of
+from roost.broker.rows import BadRow, read_delivery, read_identifier, read_message, read_session
+from roost.broker.session import QUEUED, RECEIVED, RELEASED, SENT, Delivery, Session, packet_id_of
+
+
+def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """Take the rows in; returns the keys of those that could not be used."""
+    bad: list[bytes] = []
+    later: list[tuple[bytes, bytes]] = []  # rows that need their session
+    for key, value in rows:
+        kind = key[:1]
+        try:
+            if kind == SESSION:
+                _load_session(core, key, value)
+            elif kind == RETAINED:
+                message = read_message(value)
+                core.retained.set(message.topic, message, message.size, message.expires)
+            else:
+                later.append((key, value))
+        except BadRow:
+            bad.append(key)
+    deliveries: dict[int, list[Delivery]] = {}
+    for key, value in later:
+        client, rest = _client_of(key)
+        session = core.sessions.get(client)
+        try:
+            if session is None or key[:1] not in {DELIVERY, IDENTIFIER}:
+                core.ledger.forget_keys([key])
+            elif key[:1] == DELIVERY:
+                deliveries.setdefault(session.number, []).append(read_delivery(value, int.from_bytes(rest, "big")))
+            else:
+                _load_identifier(core, session, int.from_bytes(rest, "big"), read_identifier(value))
+        except BadRow:
+            bad.append(key)
+    for number, found in deliveries.items():
+        _take_deliveries(core, core.numbers[number], found)
+    core.ledger.forget_keys(bad)
+    return bad
+
+
+def wake(core: Core, now: int) -> None:
+    """Let sessions go on that the last run left: wills, expiry."""
+    for session in list(core.sessions.values()):
+        if session.link is not None:
+            continue
+        if session.expiry_s == 0:
+            lifetimes.end(core, session, now)
+            continue
+        if not session.ended:
+            session.ended = now
+            wills.lost(core, session, now)
+            lifetimes.save(core, session)
+        lifetimes.fire(core, session, now)
+    for session, packet_id, message in core.unfinished:
+        tree = None if core.gateway is None else core.gateway.of(message.topic)
+        if session.gone:
+            continue
+        if tree is not None:
+            entering.restore(core, session, packet_id, tree, message)
+        else:  # the topic belongs to no group any more
+            ticket = core.ledger.save_identifier(session, packet_id, None)
+            publish(core, message, route_of(core, message.topic), ticket, now)
+            session.incoming[packet_id] = ticket
+    core.unfinished = []
+
+
+def _load_identifier(core: Core, session: Session, packet_id: int, message: Message | None) -> None:
+    session.incoming[packet_id] = 0
+    session.incoming_stored[packet_id] = True
+    if message is not None:
+        session.incoming[packet_id] = FAR
+        core.unfinished.append((session, packet_id, message))
+
+
+def _client_of(key: bytes) -> tuple[bytes, bytes]:
+    length = int.from_bytes(key[1:3], "big")
+    return key[3 : 3 + length], key[3 + length :]
+
+
+def _load_session(core: Core, key: bytes, value: bytes) -> None:
+    client, _ = _client_of(key)
+    session = read_session(value, client, core.next_number())
+    session.stored = True
+    core.sessions[client] = session
+    core.numbers[session.number] = session
+    for filter_, options in list(session.subscriptions.items()):
+        core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
+
+
+def _take_deliveries(core: Core, session: Session, found: list[Delivery]) -> None:
+    found.sort(key=_number_of)
+    session.next_number = found[-1].number + 1
+    for delivery in found:
+        session.held_bytes += delivery.message.size
+        core.total_bytes += delivery.message.size
+        if delivery.state >= RECEIVED:
+            delivery.state = RELEASED
+            session.inflight[packet_id_of(delivery.number)] = delivery
+        elif 0 < session.ended < delivery.message.time:  # it came after the last link was lost
+            delivery.state = QUEUED
+            session.queue.append(delivery)
+        else:
+            delivery.state = SENT
+            session.again.append(delivery)
+
+
+def _number_of(delivery: Delivery) -> int:
+    return delivery.number

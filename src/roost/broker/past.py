@@ -1,0 +1,69 @@
+"""The past of a group, as far as the repo of this node holds it: what recalls (`roost.broker.recall`) read.
+
+What was handed on live is past (`Succession.position`); what the repo has beyond that is still to come.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.broker.message import Message
+from roost.broker.patterns import matches
+from roost.broker.readable import message_of
+from roost.broker.since import Since
+from roost.broker.succession import MAX_STREAMS, Succession
+from roost.naming import Name
+from roost.naming.building import Group
+from roost.pubsub.repos.repo import Repo
+
+
+class Past:
+    """One group; satisfies `History`."""
+
+    def __init__(self, group: Group, repo: Repo, succession: Succession) -> None:
+        self._group: Final = group
+        self._repo: Final = repo
+        self._succession: Final = succession
+        self._topics: Final[dict[bytes, list[bytes]]] = {}  # by stream, the levels of its topic; bound: MAX_STREAMS
+
+    def streams(self, filter_: bytes) -> list[bytes]:
+        """The streams with topics that a filter matches."""
+        levels = filter_.split(b"/")
+        found: list[bytes] = []
+        for name, _ in self._repo.shelf.holdings:
+            stream = name.value
+            if self._succession.concerns(stream):
+                topic = self._topics.get(stream)
+                if topic is None:
+                    topic = self._learn(stream)
+                if topic and matches(levels, topic):
+                    found.append(stream)
+        return found
+
+    def present(self, stream: bytes) -> int:
+        """The last number of a stream that was handed on live."""
+        return self._succession.position(stream)
+
+    def first(self, stream: bytes, since: Since) -> int:
+        """The first number of a stream that is wanted."""
+        if since.number:
+            return since.number
+        return self._repo.store.since(Name(stream), since.time) or self.present(stream) + 1
+
+    def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        """Readings low to high of a stream, as far as they are here."""
+        name = Name(stream)
+        found = self._repo.store.range(name, low, high, limit)
+        return [(number, message_of(self._group, name, number, wire)) for number, wire in found]
+
+    def _learn(self, stream: bytes) -> list[bytes]:
+        """The levels of a stream's topic, from its newest reading; none if that is no message."""
+        high = self._repo.shelf.holdings.of(Name(stream)).highest
+        newest = self.read(stream, high, high, 1)
+        message = newest[0][1] if newest else None
+        levels = [] if message is None else message.topic.split(b"/")
+        if levels:
+            if len(self._topics) >= MAX_STREAMS:
+                self._topics.clear()
+            self._topics[stream] = levels
+        return levels

@@ -1,0 +1,80 @@
+"""Readings of a group as MQTT messages: what came over MQTT as it came, what sensors say as text that devices can read.
+
+| reading        | topic                        | payload                       | user properties of MQTT 5       |
+| -------------- | ---------------------------- | ----------------------------- | ------------------------------- |
+| with a posting | what stands behind its panel | as it came                    | as they came                    |
+| of a sensor    | the name of its stream       | its first value as text; JSON | `time`; `unit` and `quality`    |
+|                |                              | if it has several             | where there is one              |
+
+`time` is in nanoseconds since 1970. What is sealed, or no reading at all, is no message.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from roost.broker.message import Message
+from roost.broker.packets.properties import user_property
+from roost.errors import BadPacket, BadTopic
+from roost.machine import SECOND
+from roost.naming import Name
+from roost.naming.building import Group
+from roost.naming.topic import topic_of_name
+from roost.wire.data import decode_data
+from roost.wire.reading import Reading, decode_reading
+from roost.wire.senml import Quality, Value
+from roost.wire.values import values_of
+
+SENSOR_QOS: Final = 2  # so that it is what the subscriber asked for
+
+
+def message_of(group: Group, stream: Name, number: int, wire: bytes) -> Message | None:
+    """The message that a packet of a stream is, None if it is none."""
+    try:
+        reading = decode_reading(decode_data(wire).content)
+        origin = (0, stream.value, number)
+        if reading.posting is None:
+            return _of_sensor(reading, stream, origin)
+        posting = reading.posting
+        topic = topic_of_name(stream.suffix(len(group.name) + 1)).encode()
+    except (BadPacket, BadTopic):
+        return None
+    expires = 0 if posting.expiry_s < 0 else reading.time + max(1, posting.expiry_s * SECOND)
+    kept, client = posting.properties, posting.client
+    return Message(topic, reading.payload, posting.qos, posting.retain, kept, expires, client, reading.time, origin)
+
+
+def _of_sensor(reading: Reading, stream: Name, origin: tuple[int, bytes, int]) -> Message:
+    topic = topic_of_name(stream).encode()
+    kept = time_property(reading.time)
+    try:
+        values = values_of(reading.format, reading.payload)
+    except BadPacket:
+        values = []
+    payload = reading.payload
+    if values:
+        payload = text_of(values)
+        if values[0].unit:
+            kept += user_property(b"unit", values[0].unit.encode())
+        if values[0].quality != Quality.GOOD:
+            kept += user_property(b"quality", values[0].quality.name.lower().encode())
+    return Message(topic, payload, SENSOR_QOS, False, kept, 0, b"", reading.time, origin)  # noqa: FBT003  a C call
+
+
+def text_of(values: list[Value]) -> bytes:
+    """Values as devices read them: one as it is written, several as a JSON object by their names."""
+    if len(values) == 1:
+        value = values[0].value
+        if isinstance(value, bytes):
+            return value
+        return value.encode() if isinstance(value, str) else json.dumps(value).encode()
+    said = {
+        value.name or "value": value.value.hex() if isinstance(value.value, bytes) else value.value for value in values
+    }
+    return json.dumps(said, ensure_ascii=False).encode()
+
+
+def time_property(time: int) -> bytes:
+    """When it was measured, as a User Property."""
+    return user_property(b"time", b"%d" % time)

@@ -1,0 +1,153 @@
+"""Recall: the past of a subscription, in order, until it has caught up with the present.
+
+    SUBSCRIBE since ──▶ streams that match, each from its first wanted number ──▶ merged by event time ──▶ deliveries
+                                                                       └ all at their present ──▶ live from here on
+
+What has been handed on live (`History.present`) is past, what comes later is present, and both are asked in the same
+turn: so nothing is missed and nothing comes twice. While a recall runs, live messages of its filter are left to it.
+Readings of one stream come by number, those of several by their times. Each carries `seq` and `time` as MQTT 5 user
+properties; one whose expiry is over carries `expired`, and has no expiry any more: it is shown, not revived (clients of
+3.1.1, which could not tell, do not get it). Where numbers were dropped on purpose the next reading says how many are
+`missing`.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heapreplace
+from typing import Final, Protocol
+
+from roost.broker.message import Message
+from roost.broker.packets.properties import user_property
+from roost.broker.patterns import matches
+from roost.broker.readable import time_property
+from roost.broker.since import Since
+
+PIECE: Final = 64  # readings of a stream that are read at a time
+MAX_STREAMS: Final = 200_000  # as many as a repo holds
+
+
+class History(Protocol):
+    """Where the past is."""
+
+    def streams(self, filter_: bytes) -> list[bytes]:
+        """The streams with topics that a filter matches."""
+        ...
+
+    def present(self, stream: bytes) -> int:
+        """The last number of a stream that was handed on live."""
+        ...
+
+    def first(self, stream: bytes, since: Since) -> int:
+        """The first number of a stream that is wanted."""
+        ...
+
+    def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        """Readings low to high of a stream, as far as they are here; None for what is no message."""
+        ...
+
+
+class _Strand:
+    """One stream of a recall: what was read of it, and how far."""
+
+    def __init__(self, stream: bytes, low: int) -> None:
+        self.stream: Final = stream
+        self.low = low  # the next number to read
+        self.expected = low  # the next number to deliver
+        self.read: list[tuple[int, Message | None]] = []
+        self.at = 0
+
+
+class Recall:
+    """The past of one filter; `places` are the next numbers of streams, as an earlier process left them."""
+
+    def __init__(self, filter_: bytes, since: Since, history: History, places: dict[bytes, int] | None = None) -> None:
+        self.filter: Final = filter_
+        self.since: Final = since
+        self.delivered = 0
+        self.left_out = 0  # what a client of 3.1.1 could not tell from the living
+        self._levels: Final = filter_.split(b"/")
+        self._history: Final = history
+        self._strands: Final[dict[bytes, _Strand]] = {}  # bound: MAX_STREAMS
+        self._heap: list[tuple[int, bytes]] = []  # (event time, stream) of what comes next; bound: as above
+        for stream in history.streams(filter_)[:MAX_STREAMS]:
+            known = None if places is None else places.get(stream)
+            self._strands[stream] = _Strand(stream, history.first(stream, since) if known is None else known)
+        for strand in self._strands.values():
+            self._look(strand, fresh=False)
+        heapify(self._heap)
+
+    @property
+    def done(self) -> bool:
+        """Whether it has caught up with the present; looks at what became past meanwhile."""
+        return not self._heap and not self._refresh()
+
+    def covers(self, topic: bytes) -> bool:
+        """Whether messages of a topic are left to it."""
+        return matches(self._levels, topic.split(b"/"))
+
+    def places(self) -> dict[bytes, int]:
+        """The next number of each stream, to go on with later."""
+        return {stream: strand.expected for stream, strand in self._strands.items()}
+
+    def next(self, version: int, now: int) -> Message | None:
+        """The next reading, dressed for a client; None if there is none now."""
+        while self._heap or self._refresh():
+            strand = self._strands[self._heap[0][1]]
+            number, message = strand.read[strand.at]
+            strand.at += 1
+            missing = number - strand.expected
+            strand.expected = number + 1
+            if not self._look(strand, fresh=True):
+                heappop(self._heap)
+            if message is None:
+                continue
+            if message.overdue(now) and version < 5:
+                self.left_out += 1
+                continue
+            self.delivered += 1
+            return _dressed(message, number, missing, now)
+        return None
+
+    def _refresh(self) -> bool:
+        """Look for streams that are behind the present; whether there are any."""
+        for stream in self._history.streams(self.filter):
+            if stream not in self._strands and len(self._strands) < MAX_STREAMS:
+                self._strands[stream] = _Strand(stream, self._history.first(stream, self.since))
+        for strand in self._strands.values():
+            self._look(strand, fresh=False)
+        heapify(self._heap)
+        return bool(self._heap)
+
+    def _look(self, strand: _Strand, *, fresh: bool) -> bool:
+        """Put a stream's next reading into the heap, in place of its first entry if it is `fresh`; False if none."""
+        if strand.at >= len(strand.read):
+            high = self._history.present(strand.stream)
+            strand.read = self._history.read(strand.stream, strand.low, high, PIECE) if strand.low <= high else []
+            strand.at = 0
+            if not strand.read:
+                strand.low = max(strand.low, high + 1)
+                strand.expected = max(strand.expected, strand.low)
+                return False
+            strand.low = strand.read[-1][0] + 1
+        message = strand.read[strand.at][1]
+        entry = (0 if message is None else message.time, strand.stream)
+        if fresh:
+            heapreplace(self._heap, entry)
+        else:
+            self._heap.append(entry)
+        return True
+
+
+def _dressed(message: Message, number: int, missing: int, now: int) -> Message:
+    kept, expires = message.kept, message.expires
+    time = time_property(message.time)
+    if time not in kept:  # a sensor's reading has it always
+        kept += time
+    kept += user_property(b"seq", b"%d" % number)
+    if message.overdue(now):
+        kept += user_property(b"expired", b"true")
+        expires = 0
+    if missing:
+        kept += user_property(b"missing", b"%d" % missing)
+    publisher, topic, payload = message.publisher, message.topic, message.payload
+    return Message(topic, payload, message.qos, False, kept, expires, publisher, message.time, message.origin)  # noqa: FBT003

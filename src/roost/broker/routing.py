@@ -1,0 +1,124 @@
+"""Who gets a message: from a topic to sessions, remembered per topic, and the one way in for every message.
+
+    PUBLISH, will, stored ──▶ publish ──▶ tree of a group? ──yes──▶ Insert …… stored ──┐
+                                              └──no──▶ retained, then every receiver ◀──┘
+
+A client whose filters overlap gets one copy, at the highest QoS granted and with all its identifiers [MQTT-3.3.4-2,
+3.3.4-3]. What matches a topic is a `Route`, good until a subscription changes that could change it. Whether a client
+may publish is asked by its handler; whether a receiver may read, here, once per route.
+"""
+
+from __future__ import annotations
+
+from roost.broker.core import Core
+from roost.broker.delivery import deliver
+from roost.broker.message import Message
+from roost.broker.routes import Route, Target
+from roost.broker.settings import DISK, RECEIVED
+from roost.broker.shared import NOBODY, Group
+
+
+def route_of(core: Core, topic: bytes) -> Route:
+    """Find the route of a topic."""
+    route = core.router.routes.get(topic)
+    if route is not None:
+        return route
+    router = core.router
+    if len(router.routes) >= core.max_routes:
+        core.stats.routes_forgotten += len(router.routes)
+        router.forget()
+    gateway = core.gateway
+    route = Route(topic, _level_of(core, topic), None if gateway is None else gateway.of(topic))
+    found: dict[int, Target] = {}
+    for number, options in router.subscriptions.matches(topic):
+        target = found.get(number)
+        if target is None:
+            session = core.numbers[number]
+            if not core.access.may_receive(session.user, session.client, topic):
+                continue
+            target = Target(session)
+            found[number] = target
+        target.add(options)
+    route.targets = list(found.values())
+    route.groups = router.shares.matches(topic)
+    route.plain = route.tree is None and not route.groups
+    router.routes[topic] = route
+    return route
+
+
+def _level_of(core: Core, topic: bytes) -> int:
+    """How durable messages of a topic are."""
+    if not core.ledger.active:
+        return RECEIVED
+    places = [place for place, _ in core.router.levels.matches(topic)]
+    return core.settings.durable[min(places)][1] if places else core.settings.durability
+
+
+def publish(core: Core, message: Message, route: Route, hold: int, now: int) -> int:
+    """Give a message to everyone who gets it; returns the ticket that its acknowledgement waits for, 0 for none.
+
+    `hold` is a ticket that its deliveries wait for: a QoS 2 message is seen by nobody before its identifier is safe.
+    """
+    wait = 0
+    sync = route.level >= DISK
+    if message.retain:
+        wait = retain(core, message, sync and message.qos > 0)
+    for target in route.targets:
+        ticket = deliver_to(core, target, message, sync, hold, now)
+        wait = max(wait, ticket)
+    for group in route.groups:
+        wait = max(wait, deliver_shared(core, group, message, sync, hold, now))
+    return wait
+
+
+def deliver_to(core: Core, target: Target, message: Message, sync: bool, hold: int, now: int) -> int:  # noqa: FBT001
+    """Deliver to a session that a route names; to the publisher itself not by No Local [MQTT-3.8.3-3]."""
+    session = target.session
+    if target.no_local and session.client == message.publisher:
+        own = Target(session)
+        for options in target.options:
+            if not options.no_local:
+                own.add(options)
+        if not own.options:
+            return 0
+        target = own
+    retained = message.retain and target.retain_as_published
+    qos = min(target.qos, message.qos)
+    return deliver(core, session, message, qos, retained, target.identifiers, sync, hold, None, now)
+
+
+def deliver_shared(core: Core, group: Group, message: Message, sync: bool, hold: int, now: int) -> int:  # noqa: FBT001
+    """Deliver to one member of a shared subscription who may read it; returns what to wait for."""
+    for _ in range(len(group)):
+        number = group.choose(core.online)
+        options = group.options_of(number) if number != NOBODY else None
+        if options is None:
+            return 0
+        session = core.numbers[number]
+        if not core.access.may_receive(session.user, session.client, message.topic):
+            continue
+        identifiers = [options.identifier] if options.identifier else None
+        retained = message.retain and options.retain_as_published
+        qos = min(message.qos, options.qos)
+        by = (group.name, group.filter)
+        return deliver(core, session, message, qos, retained, identifiers, sync, hold, by, now)
+    return 0
+
+
+def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a C call
+    """Make a message the last one of its topic [MQTT-3.3.1-5 to 3.3.1-8]; returns what to wait for."""
+    wanted = message if message.payload else None
+    if core.retained.set(message.topic, wanted, message.size, message.expires):
+        ticket = core.ledger.save_retained(message, sync)
+    else:
+        ticket = core.ledger.forget_retained(message.topic, sync)
+    return ticket if sync else 0
+
+
+def publish_anywhere(core: Core, message: Message, now: int) -> None:
+    """Publish what nobody waits for an acknowledgement of: into a group, or to whoever gets it."""
+    route = route_of(core, message.topic)
+    if route.tree is None:
+        publish(core, message, route, 0, now)
+    else:
+        core.insert(route.tree, message)

@@ -1,0 +1,91 @@
+"""What a client has beside a connection: subscriptions, messages on their way to it, and identifiers it has used.
+
+MQTT 5.0 and 3.1.1, section 4.1. A session is *persistent* when it outlives its link (Session Expiry Interval above 0,
+or Clean Session 0). Its outgoing messages of QoS 1 and 2 are numbered 1, 2, 3 …; the packet identifier follows from
+the number, so that it is the same after a restart. A message whose identifier is still in flight waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from roost.broker.filters import Options
+from roost.broker.link import Link
+from roost.broker.message import Message
+from roost.broker.packets.connect import Will
+
+QUEUED: Final = 0
+SENT: Final = 1
+RECEIVED: Final = 2  # PUBREC came, PUBREL waits for the disk
+RELEASED: Final = 3  # PUBREL went out
+
+MAX_PACKET_ID: Final = 65_535
+
+
+class Delivery:
+    """A message on its way to one session."""
+
+    def __init__(self, message: Message, qos: int, retain: bool, identifiers: list[int] | None) -> None:  # noqa: FBT001
+        self.message: Final = message
+        self.qos: Final = qos
+        self.retain: Final = retain
+        self.identifiers: Final = identifiers
+        self.number = 0  # 0 for QoS 0
+        self.state = QUEUED
+        self.ticket = 0  # not to be sent before this is kept
+        self.stored = False  # it has a row
+        self.durable = False  # its steps are forced to the disk
+        self.shared: tuple[bytes, bytes] | None = None  # the shared subscription that it came by
+
+
+class Session:
+    """One client's session; bounded by settings.max_sessions."""
+
+    def __init__(self, client: bytes, number: int, user: bytes) -> None:
+        self.client: Final = client
+        self.number: Final = number
+        self.user = user
+        self.link: Link | None = None
+        self.subscriptions: dict[bytes, Options] = {}  # by the whole filter; bound: settings.max_filters
+        self.expiry_s = 0
+        self.ended = 0  # when its link was lost, 0 while it has one
+        self.armed = 0  # when its timer fires, 0 for not
+        self.stored = False  # it has a row
+        self.gone = False
+
+        self.will: Will | None = None
+        self.will_due = 0  # 0 while the link is up
+
+        self.next_number = 1
+        self.inflight: dict[int, Delivery] = {}  # by packet id, in the order of sending; bound: the link's quota
+        self.again: list[Delivery] = []  # sent by an earlier link, to be sent again; bound: what it had in flight
+        self.queue: deque[Delivery] = deque()  # bound: settings.max_queued and max_queued_bytes
+        self.held_bytes = 0  # of all three
+        self.waiting = 0  # how many in the queue are of QoS 0: later ones must not overtake them
+        self.dropped = 0
+        self.incoming: dict[int, int] = {}  # QoS 2 ids of the client → ticket; bound: settings.receive_maximum
+        self.incoming_stored: dict[int, bool] = {}  # those of them that have a row
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it outlives its link."""
+        return self.expiry_s > 0
+
+    def pop(self) -> None:
+        """Take out what is to be sent next."""
+        if self.again:
+            del self.again[0]
+        else:
+            self.queue.popleft()
+
+    def number_next(self) -> int:
+        """Give out the next number."""
+        number = self.next_number
+        self.next_number = number + 1
+        return number
+
+
+def packet_id_of(number: int) -> int:
+    """The packet identifier of a numbered delivery: never 0 [MQTT-2.2.1-4]."""
+    return (number - 1) % MAX_PACKET_ID + 1

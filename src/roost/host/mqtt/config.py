@@ -1,0 +1,152 @@
+"""The configuration of a broker, from the keys and values of its file: `sample.yaml` beside this module has them all.
+
+Nothing needs to be said: without a file a broker listens on this machine's port 1883 and keeps its sessions in
+ROOST_HOME/mqtt. A key that nobody reads is a mistake, and every mistake is a `BadConfig` that names the key and says
+what to write. Reading the file itself, which is YAML, is the command's business (`roost.cli.mqtt`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from roost.broker.limits import Limits
+from roost.broker.packets.fields import check_filter
+from roost.broker.packets.reasons import Malformed
+from roost.broker.settings import DISK, RECEIVED, REPLICATED, BrokerSettings
+from roost.errors import BadConfig
+from roost.host.address import is_loopback
+from roost.host.mqtt.config_groups import GroupSettings, NodeSettings, read_groups, read_node
+from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, read_values
+from roost.host.mqtt.config_listeners import read_listeners
+from roost.host.mqtt.config_values import choice, entries, known, path, section, text, whole
+from roost.host.mqtt.link import Bounds
+from roost.host.mqtt.listener import PORTS, ListenerSettings
+from roost.machine import SECOND
+from roost.naming import Name
+
+MEMORY: Final = "memory"  # in place of a folder
+
+_LEVELS: Final = {"received": RECEIVED, "disk": DISK}
+_OWN: Final = (
+    "listeners",
+    "store",
+    "durability",
+    "trees",
+    "groups",
+    "node",
+    "users",
+    "permissions",
+    "limits",
+    "buffers",
+)
+_TOP: Final = dict.fromkeys((*_OWN, *BROKER))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """A part of the topic space: how durable its messages are, and the group that they are readings of, if any."""
+
+    pattern: str
+    durability: int
+    replicas: int = 1  # with REPLICATED
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All that a broker is told."""
+
+    listeners: tuple[ListenerSettings, ...]
+    store: Path | None  # None keeps everything in memory
+    users: Path | None = None
+    permissions: Path | None = None
+    trees: tuple[TreeSettings, ...] = ()
+    groups: tuple[GroupSettings, ...] = ()
+    node: NodeSettings = field(default_factory=NodeSettings)
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    limits: Limits = field(default_factory=Limits)
+    bounds: Bounds = field(default_factory=Bounds)
+
+
+def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
+    """Read what a file said, whose files are relative to `folder`; raises `BadConfig`."""
+    known("", said, _TOP)
+    store = said.get("store", str(home / "mqtt"))
+    level = choice(_LEVELS)("durability", said.get("durability", "disk"))
+    trees = tuple(_tree(f"trees[{at}]", each) for at, each in enumerate(entries("trees", said.get("trees", []))))
+    values: dict[str, object] = {"persistent": store != MEMORY, "durability": level}
+    for name, keys in BROKER.items():
+        values |= read_values(name, said.get(name, {}), keys)
+    values["durable"] = tuple((tree.pattern.encode(), tree.durability) for tree in trees)
+    broker = BrokerSettings(**values)  # type: ignore[arg-type]  # each was read as its setting wants it
+    limits = Limits(**read_values("limits", said.get("limits", {}), LIMITS))  # type: ignore[arg-type]  # as above
+    bounds = Bounds(
+        limits.max_links,
+        broker.high_water_bytes,
+        broker.high_water_bytes // 4,
+        greeting_timeout=broker.connect_timeout_s * SECOND,
+    )
+    config = Config(
+        listeners=read_listeners(said.get("listeners", [{"tcp": f"127.0.0.1:{PORTS['tcp']}"}]), folder),
+        store=None if store == MEMORY else path("store", store, folder),
+        users=path("users", said["users"], folder) if "users" in said else None,
+        permissions=path("permissions", said["permissions"], folder) if "permissions" in said else None,
+        trees=trees,
+        groups=read_groups(said.get("groups", [])),
+        node=read_node(said.get("node", {}), folder),
+        broker=broker,
+        limits=limits,
+        bounds=replace(bounds, **read_values("buffers", said.get("buffers", {}), BUFFERS)),  # type: ignore[arg-type]
+    )
+    _check_reach(config)
+    _check_groups(config)
+    return config
+
+
+def _check_reach(config: Config) -> None:
+    """Raise `BadConfig` if others could reach a broker that knows nobody: anonymous is for this machine only."""
+    for listener in config.listeners:
+        if config.permissions is None and listener.host != "localhost" and not is_loopback(listener.host):
+            raise BadConfig(
+                f"listeners: {listener} can be reached from other machines, and there are no users yet: make one with "
+                "`roost users add NAME`, name the files with `users` and `permissions`, or listen on 127.0.0.1 only"
+            )
+
+
+def _check_groups(config: Config) -> None:
+    """Raise `BadConfig` if a tree is of a group that nobody is told about."""
+    names = [str(each.group.name) for each in config.groups]
+    for at, tree in enumerate(config.trees):
+        if tree.group is not None and tree.group not in names:
+            raise BadConfig(
+                f"trees[{at}].group: {tree.group} is not among the groups; say below `groups` who this node is in it, "
+                f"as in: {{name: {tree.group}, panel: Gate1, repo: Repo1}}"
+            )
+
+
+def _tree(key: str, value: object) -> TreeSettings:
+    said = section(key, value)
+    known(key, said, dict.fromkeys(("filter", "durability", "group")))
+    pattern = text(f"{key}.filter", said.get("filter"))
+    try:
+        check_filter(pattern.encode())
+    except Malformed as error:
+        raise BadConfig(
+            f"{key}.filter: {pattern!r} is no topic filter ({error}); write one such as building1/#"
+        ) from None
+    group = str(Name.parse(text(f"{key}.group", said["group"]))) if "group" in said else None
+    level, replicas = _durability(f"{key}.durability", said.get("durability", "disk"))
+    if level == REPLICATED and group is None:
+        raise BadConfig(f"{key}.durability: only a tree with a group has replicas; name one, or write disk")
+    return TreeSettings(pattern, level, replicas, group)
+
+
+def _durability(key: str, value: object) -> tuple[int, int]:
+    if isinstance(value, dict) and list(value) == ["replicated"]:
+        return REPLICATED, int(str(whole(1, 64)(f"{key}.replicated", value["replicated"])))
+    if isinstance(value, str) and value in _LEVELS:
+        return _LEVELS[value], 1
+    raise BadConfig(f"{key}: {value!r} is none of received, disk and `replicated: 2`")

@@ -1,0 +1,174 @@
+"""Groups behind a broker: for each of them a panel that publishes for MQTT clients, beside a repo that keeps it all.
+
+    clients ──▶ broker ──Insert──▶ insertion ──▶ repo ──▶ disk, other repos
+    clients ◀── broker ◀──stored── succession ◀──Kept── repo ◀── other repos
+
+The repo is this node's own, so that every subscriber is served from this machine's disk, also while the network is
+down; `roost.host.repo` runs it. What it tells comes in a turn of its own, behind all else that the same turn wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from roost.broker.effects import Insert
+from roost.broker.insertion import Inserted, Insertion
+from roost.broker.message import Message
+from roost.broker.past import Past
+from roost.broker.since import Since
+from roost.broker.succession import News, Succession
+from roost.broker.trees import Tree
+from roost.host.alarm import Alarm
+from roost.host.clock import Clock
+from roost.host.repo import RunningRepo
+from roost.machine import Effect, earliest
+from roost.naming import Name
+from roost.naming.building import Panel
+from roost.pubsub.panels.panel import SignerFor
+from roost.pubsub.repos.repo import Repo
+from roost.repo.shelving import Kept
+
+
+class Groups(Protocol):
+    """What a broker's machine takes of groups: `roost.broker.broker.Broker`."""
+
+    def inserted(self, ticket: int, refusal: str, now: int) -> list[Effect]: ...
+    def stored(self, messages: list[Message], positions: Mapping[bytes, int], now: int) -> list[Effect]: ...
+
+
+class Driver(Protocol):
+    """Who carries out what that machine wants: `roost.host.mqtt.server.Server`."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def execute(self, effects: list[Effect], now: int) -> None: ...
+
+
+class _Gateway:
+    """One group."""
+
+    def __init__(self, repo: Repo, insertion: Insertion, succession: Succession) -> None:
+        self.repo: Final = repo
+        self.insertion: Final = insertion
+        self.succession: Final = succession
+        self.past: Final = Past(insertion.place.group, repo, succession)
+
+
+class Gateways:
+    """All groups of a broker; satisfies `History` for all of them."""
+
+    def __init__(self, machine: Groups, driver: Driver, trees: Sequence[Tree]) -> None:
+        self._machine: Final = machine
+        self._driver: Final = driver
+        self._trees: Final = trees
+        self._gateways: Final[dict[Name, _Gateway]] = {}  # by group; bound: the configuration
+        self._running: RunningRepo | None = None
+        self._alarm: Final = Alarm(driver.clock, self._tick)
+        self._loop: Final = asyncio.get_running_loop()
+
+    def start(
+        self,
+        running: RunningRepo,
+        panels: Sequence[Panel],
+        signer_for: SignerFor,
+        began: int,
+        positions: Mapping[bytes, int],
+        *,
+        alone: bool,
+    ) -> None:
+        """Begin: hand on what came while the broker did not run."""
+        self._running = running
+        by_group = {repo.place.group.name: repo for repo in running.repos}
+        for panel in panels:
+            repo = by_group[panel.group.name]
+            insertion = Insertion(panel, repo, signer_for, alone=alone)
+            self._gateways[panel.group.name] = _Gateway(
+                repo, insertion, Succession(panel.group, repo, began, positions)
+            )
+        now = self._driver.clock()
+        for gateway in self._gateways.values():
+            self._hand_on(gateway.succession.begin(now), now)
+        self._wake(now)
+
+    def close(self) -> None:
+        """End."""
+        self._alarm.cancel()
+        self._running = None
+
+    def insert(self, effect: Insert) -> None:
+        """Put messages into the group of their tree, in the next turn: this one's packets are not written yet."""
+        self._loop.call_soon(self._insert, effect)
+
+    def _insert(self, effect: Insert) -> None:
+        tree = self._trees[effect.tree]
+        now = self._driver.clock()
+        gateway = None if tree.panel is None else self._gateways.get(tree.panel.group.name)
+        if gateway is None:
+            refusal = "the group of this topic is not served here"
+            self._driver.execute(self._machine.inserted(effect.ticket, refusal, now), now)
+            return
+        self._act(gateway, gateway.insertion.insert(effect.ticket, effect.messages, tree.copies, now), now)
+
+    def told(self, repo: Repo, effect: Effect, now: int) -> None:
+        """Take in what a repo tells: what it keeps, and what became of an insertion."""
+        gateway = self._gateways.get(repo.place.group.name)
+        if gateway is None:
+            return
+        if isinstance(effect, Kept):
+            self._hand_on(gateway.succession.stored(effect, now), now)
+        elif isinstance(effect, Inserted):
+            self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
+        self._wake(now)
+
+    # -- the past
+
+    def streams(self, filter_: bytes) -> list[bytes]:
+        """The streams with topics that a filter matches."""
+        return [stream for gateway in self._gateways.values() for stream in gateway.past.streams(filter_)]
+
+    def present(self, stream: bytes) -> int:
+        """The last number of a stream that was handed on live."""
+        return self._past(stream).present(stream)
+
+    def first(self, stream: bytes, since: Since) -> int:
+        """The first number of a stream that is wanted."""
+        return self._past(stream).first(stream, since)
+
+    def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        """Readings low to high of a stream, as far as they are here."""
+        return self._past(stream).read(stream, low, high, limit)
+
+    def _past(self, stream: bytes) -> Past:
+        name = Name(stream)
+        return next(gateway.past for group, gateway in self._gateways.items() if name.starts_with(group))
+
+    # -- inside
+
+    def _hand_on(self, news: News, now: int) -> None:
+        if news.positions:
+            self._driver.execute(self._machine.stored(news.messages, news.positions, now), now)
+
+    def _act(self, gateway: _Gateway, effects: list[Effect], now: int) -> None:
+        """Carry out what an insertion wants of its repo, and hear what it tells at once."""
+        ours = [effect for effect in effects if isinstance(effect, Inserted)]
+        theirs = [effect for effect in effects if not isinstance(effect, Inserted)]
+        if theirs and self._running is not None:
+            self._running.act(gateway.repo, theirs)
+        for effect in ours:
+            self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
+        self._wake(now)
+
+    def _tick(self, now: int) -> None:
+        for gateway in self._gateways.values():
+            self._act(gateway, gateway.insertion.tick(now), now)
+            self._hand_on(gateway.succession.tick(now), now)
+        self._wake(now)
+
+    def _wake(self, now: int) -> None:
+        due: int | None = None
+        for gateway in self._gateways.values():
+            due = earliest(due, gateway.insertion.deadline(), gateway.succession.deadline())
+        self._alarm.set(due, now)

@@ -1,0 +1,81 @@
+"""The groups of a broker, joined: a repo of this node for each of them, and a panel that publishes for MQTT clients.
+
+Keys are in ROOST_HOME: the panel's, and the repo's. Without uplinks the node is alone, and says what its numbers are;
+with some it asks another node first, if its disk is new (`roost.broker.insertion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from roost.broker.broker import Broker
+from roost.broker.trees import Tree, Trees
+from roost.host.joining import group_file
+from roost.host.keystore import KeyStore
+from roost.host.mqtt.config import Config
+from roost.host.mqtt.gateways import Gateways
+from roost.host.mqtt.server import Server
+from roost.host.repo import Duty, RunningRepo, chain_of, duty_of, running_repo
+from roost.naming.building import Panel, numbered
+from roost.pubsub.repos.repo import RepoSettings
+from roost.wire import Data
+
+
+def trees_of(config: Config) -> Trees:
+    """Which topics belong to which group."""
+    panels = {str(each.group.name): each.panel for each in config.groups}
+    return Trees(
+        [
+            Tree(number, tree.pattern.encode(), panels.get(tree.group or ""), tree.durability, tree.replicas)
+            for number, tree in enumerate(config.trees)
+        ]
+    )
+
+
+@asynccontextmanager
+async def joined(
+    config: Config, keys: KeyStore, trees: Trees, broker: Broker, server: Server, version: str
+) -> AsyncIterator[RunningRepo]:
+    """Serve the groups of a configuration while the block runs; raises `NoKey` and `BadConfig`."""
+    now = server.clock()
+    keys.check()
+    keychain = keys.keychain()
+    for each in config.groups:
+        keychain.signer_for(numbered(each.panel.name / "a" / "b", 1), now)  # or it says which key is not here
+    gateways = Gateways(broker, server, trees.all)
+    async with running_repo(
+        _duties(config, keys, now),
+        config.node.listen,
+        keys.verifier(now),
+        uplinks=config.node.uplinks,
+        told=gateways.told,
+        version=version,
+    ) as running:
+        broker.history = gateways
+        server.insert = gateways.insert
+        panels = [each.panel for each in config.groups]
+        alone = not config.node.uplinks
+        gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
+        try:
+            yield running
+        finally:
+            gateways.close()
+
+
+def _duties(config: Config, keys: KeyStore, now: int) -> list[Duty]:
+    duties: list[Duty] = []
+    for each in config.groups:
+        folder = None if config.store is None else group_file(config.store / "repos", each.repo.name, "rocks")
+        settings = RepoSettings(retention=each.retention, tells=True)
+        duty = duty_of(keys, each.repo, folder, settings, now)
+        duties.append(replace(duty, certificates=duty.certificates + _shown(keys, each.panel, now)))
+    return duties
+
+
+def _shown(keys: KeyStore, panel: Panel, now: int) -> tuple[Data, ...]:
+    """The certificates that other nodes need to believe the panel, which has no face of its own to show them on."""
+    held = [identity.certificate for identity in keys.keychain().identities if identity.name == panel.name]
+    valid = [certificate for certificate in held if certificate.valid_at(now)]
+    return tuple(each.data for certificate in valid for each in chain_of(certificate, keys.certificates()))

@@ -1,0 +1,248 @@
+"""All MQTT connections on one epoll, which is one reader of asyncio's loop, or waited for first (`BrokerLoop`).
+
+A wake-up reads every socket that is ready, hands all of it to the owner at once (`turn`), and the owner writes what
+comes of it, once per link, before the wake-up ends: no turn of the event loop lies between reading and writing. A
+socket gets a share of each wake-up and no more; epoll is level-triggered, so the rest comes with the next one.
+
+What a peer does not take waits in its link (`roost.host.mqtt.outbox`). `lost`, and `outbox.crossed`, tell the owner at
+the end of its turn what happened while it wrote. Nothing here knows MQTT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import socket
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from roost.host.mqtt.doors import Doors
+from roost.host.mqtt.link import GREETING, LEAVING, OPEN, Bounds, Link
+from roost.host.mqtt.links import Links
+from roost.host.mqtt.listener import Door
+from roost.host.mqtt.outbox import Outbox
+from roost.host.mqtt.pipes import Pipe
+from roost.host.mqtt.turnstile import first_place
+
+MAX_EVENTS: Final = 512  # of one wake-up
+TURN_BYTES: Final = 1 << 20  # to be read in one wake-up, shared by all that are ready: one link may have to take it all
+MAX_READ_BYTES: Final = 256 * 1024
+GREETINGS: Final = 16  # reads by pipes that shake hands, of one wake-up: a TLS handshake takes a millisecond
+
+_IN: Final = select.EPOLLIN
+_OUT: Final = select.EPOLLOUT
+
+
+class Owner(Protocol):
+    """Who is told; it may send, pause and hang up from within."""
+
+    def opened(self, link: Link) -> None:
+        """Somebody is there."""
+
+    def turn(self, arrived: list[tuple[int, bytes]]) -> None:
+        """Everything a wake-up brought; `lost` and `outbox.crossed` are to be looked at afterwards."""
+
+
+class Poll:
+    """The loop; made and used in asyncio's."""
+
+    def __init__(self, owner: Owner, clock: Callable[[], int], bounds: Bounds) -> None:
+        self._bounds: Final = bounds
+        self.lost: list[tuple[int, str]] = []  # links that ended by themselves, and why; taken by the owner
+        self.ungreeted = 0  # for greeting_timeout
+        self._owner: Final = owner
+        self._clock: Final = clock
+        self._loop: Final = asyncio.get_running_loop()
+        self._epoll: Final = select.epoll()
+        self._room: Final = memoryview(bytearray(MAX_READ_BYTES))  # recv of so much would map memory every time
+        self._links: Final = Links(self._epoll, clock, self._overdue)
+        self._doors: Final = Doors(self._epoll)
+        self.outbox: Final = Outbox(self._links, bounds, self._end)
+        self._greetings = 0  # of this wake-up
+        self._turnstile: Final = first_place(self._loop)
+        if self._turnstile is not None:
+            self._epoll.register(self._turnstile.fileno(), _IN)
+        self._is_listening = False
+        self.listen(wanted=True)
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    @property
+    def exhausted(self) -> int:
+        """How often there were no descriptors or no memory for one more."""
+        return self._doors.exhausted
+
+    @property
+    def turned_away(self) -> int:
+        """How many were, for there were `max_links` already."""
+        return self._doors.turned_away
+
+    # -- what the owner wants
+
+    def add(self, door: Door) -> None:
+        """Accept who comes to this door."""
+        self._doors.add(door)
+
+    def listen(self, *, wanted: bool) -> None:
+        """Whether to read and write at all: an owner whose disk is behind lets everybody wait."""
+        if self._turnstile is not None:
+            self._turnstile.first = self if wanted else None
+        elif wanted and not self._is_listening:
+            self._loop.add_reader(self._epoll.fileno(), self.serve)
+        elif self._is_listening and not wanted:
+            self._loop.remove_reader(self._epoll.fileno())
+        self._is_listening = wanted
+
+    def send(self, number: int, chunks: list[bytes]) -> None:
+        """Write to a link, with one system call if the peer keeps up; nothing if it ended meanwhile."""
+        link = self._links.numbered(number)
+        if link is not None and link.state == OPEN:
+            data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            self.outbox.write(link, data if link.pipe is None else link.pipe.wrap(data))
+
+    def pause(self, number: int, until: int) -> None:
+        """Do not read a link before this time."""
+        link = self._links.numbered(number)
+        if link is not None and link.state == OPEN:
+            link.is_paused = True
+            self._links.set_due(link, until)
+            self._links.watch(link)
+
+    def hang_up(self, number: int) -> None:
+        """Close a link when what was sent to it is written; the owner hears no more of it."""
+        link = self._links.numbered(number)
+        if link is not None and link.state == OPEN:
+            self._leave(link)
+
+    def close(self) -> None:
+        """Close everything at once."""
+        self.listen(wanted=False)
+        self._links.close()
+        self._doors.close()
+        self._epoll.close()
+
+    # -- readiness
+
+    def serve(self, timeout_s: float = 0) -> bool:
+        """Serve whoever is ready, within a time; whether the event loop's own descriptor, if it is here, is too."""
+        events = self._epoll.poll(timeout_s, MAX_EVENTS)
+        try:
+            return self._take(events)
+        except Exception as error:  # noqa: BLE001  a bug of ours, told as the event loop tells those of its callbacks
+            self._loop.call_exception_handler({"message": "a wake-up of the broker failed", "exception": error})
+        return False
+
+    def _take(self, events: list[tuple[int, int]]) -> bool:
+        share = min(MAX_READ_BYTES, TURN_BYTES // (len(events) or 1))
+        arrived: list[tuple[int, bytes]] = []
+        self._greetings = 0
+        others = False
+        for descriptor, event in events:
+            link = self._links.at(descriptor)
+            if link is None:
+                others = others or (self._turnstile is not None and descriptor == self._turnstile.fileno())
+                for sock, host, door in self._doors.accept(descriptor, self._bounds.max_links - len(self._links)):
+                    self._admit(sock, host, door)
+                continue
+            if event & _OUT and self.outbox.flush(link) and link.state == LEAVING:
+                self._say_end(link)
+            if event & _IN and link.mask & _IN:
+                self._read(link, share, arrived)
+            elif event & ~(_IN | _OUT):  # an end that concerns both directions
+                self._end(link, "the connection broke")
+        if arrived or self.lost or self.outbox.crossed:
+            self._owner.turn(arrived)
+        return others
+
+    def _read(self, link: Link, share: int, arrived: list[tuple[int, bytes]]) -> None:
+        if link.state == GREETING:
+            self._greetings += 1
+            if self._greetings > GREETINGS:
+                return  # it is still ready the next time, and those who were before it are not
+        try:
+            size = link.sock.recv_into(self._room, share)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(link, f"reading failed: {error.strerror}")
+            return
+        if not size:
+            self._end(link, "the other end closed it")
+        elif link.state == LEAVING:
+            pass  # it may not have heard yet
+        elif link.pipe is None:
+            arrived.append((link.number, bytes(self._room[:size])))
+        else:
+            self._feed(link, link.pipe, bytes(self._room[:size]), arrived)
+
+    def _feed(self, link: Link, pipe: Pipe, data: bytes, arrived: list[tuple[int, bytes]]) -> None:
+        plain, reply = pipe.feed(data)
+        if reply:
+            self.outbox.write(link, reply)
+        if link.state == GREETING and pipe.ready:
+            self._open(link)
+        if plain and link.state == OPEN:
+            arrived.append((link.number, plain))
+        if pipe.ended and link in self._links:
+            if link.state == OPEN:
+                self.lost.append((link.number, pipe.ended))
+            self._leave(link)
+
+    # -- how links begin and end
+
+    def _admit(self, sock: socket.socket, host: str, door: Door) -> None:
+        link = self._links.add(sock, host, door)
+        if link.pipe is None:
+            self._open(link)
+        else:
+            self._links.set_due(link, self._clock() + self._bounds.greeting_timeout)
+
+    def _open(self, link: Link) -> None:
+        link.state = OPEN
+        self._links.unset_due(link)
+        self._owner.opened(link)
+
+    def _leave(self, link: Link) -> None:
+        if self._links.leaving >= self._bounds.max_leaving:
+            self._drop(link)
+            return
+        last = b"" if link.pipe is None else link.pipe.farewell()
+        if last:
+            self.outbox.write(link, last)
+        if link not in self._links:
+            return
+        self._links.leaving += 1
+        link.state = LEAVING
+        link.is_paused = link.above = False
+        self._links.set_due(link, self._clock() + self._bounds.leaving_timeout)
+        if link.out is None:
+            self._say_end(link)
+        else:
+            self._links.watch(link)
+
+    def _say_end(self, link: Link) -> None:
+        """Close our direction only: closing both while something is unread would throw away what we wrote last."""
+        try:
+            link.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._drop(link)
+            return
+        self._links.watch(link)
+
+    def _end(self, link: Link, why: str) -> None:
+        if link.state == OPEN:
+            self.lost.append((link.number, why))
+        self._drop(link)
+
+    def _drop(self, link: Link) -> None:
+        self.outbox.forget(link)
+        self._links.drop(link)
+
+    def _overdue(self, link: Link) -> None:
+        if link.state == OPEN:
+            link.is_paused = False
+            self._links.watch(link)
+        else:
+            self.ungreeted += link.state == GREETING
+            self._drop(link)

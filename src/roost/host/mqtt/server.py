@@ -1,0 +1,197 @@
+"""The driver of a broker: the loop's sockets and the rows' disk on one side, the `Broker` machine on the other.
+
+Everything a wake-up brought goes to the machine in one call, and what it wants is done before the wake-up ends. Answers
+of the disk, of passwords and of the clock come in turns of their own. When more waits for the disk than is good, the
+broker stops reading until less does: then everybody waits a little, and nobody's message is lost or kept in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from roost.broker.access import Access
+from roost.broker.effects import Authenticate, Hangup, Insert, Keep, Pause, Send, Verdict
+from roost.broker.link import Peer
+from roost.broker.settings import BrokerSettings
+from roost.errors import BadConfig
+from roost.host.address import is_loopback
+from roost.host.alarm import Alarm
+from roost.host.clock import Clock
+from roost.host.journal import Journal
+from roost.host.mqtt.authenticating import Authenticator, Hook
+from roost.host.mqtt.link import Bounds, Link
+from roost.host.mqtt.listener import Door, ListenerSettings
+from roost.host.mqtt.loop import Poll
+from roost.host.mqtt.reload import Reloader
+from roost.host.mqtt.rows import Rows
+from roost.machine import Effect
+
+
+class Machine(Protocol):
+    """What is driven: `roost.broker.broker.Broker`."""
+
+    def start(self, now: int) -> list[Effect]: ...
+    def opened(self, link: int, peer: Peer, now: int) -> list[Effect]: ...
+    def receive(self, arrived: list[tuple[int, bytes]], now: int) -> list[Effect]: ...
+    def closed(self, link: int, now: int) -> list[Effect]: ...
+    def authenticated(self, link: int, verdict: Verdict, now: int) -> list[Effect]: ...
+    def kept(self, ticket: int, now: int) -> list[Effect]: ...
+    def unkept(self, ticket: int, why: str, now: int) -> list[Effect]: ...
+    def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]: ...
+    def tick(self, now: int) -> list[Effect]: ...
+    def deadline(self) -> int | None: ...
+    def reloaded(self, access: Access, settings: BrokerSettings, now: int) -> list[Effect]: ...
+    def stop(self, now: int) -> list[Effect]: ...
+
+
+class Server:
+    """Runs one broker; made in the event loop. `insert` is set by whoever joins groups."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        security: Reloader,
+        bounds: Bounds,
+        rows: Rows | None = None,
+        *,
+        clock: Clock | None = None,
+        journal: Journal | None = None,
+        hook: Hook | None = None,
+    ) -> None:
+        self.machine: Final = machine
+        self.security: Final = security
+        self.clock: Final = clock or Clock()
+        self.journal: Final = journal or Journal()
+        self.poll: Final = Poll(self, self.clock, bounds)
+        self.doors: Final[list[Door]] = []  # bound: the configuration
+        self.insert: Callable[[Insert], None] = self._refuse_insert
+        self._rows: Final = rows
+        if rows is not None:
+            rows.answer = self._kept
+        self._authenticator: Final = Authenticator(security, self._authenticated, hook)
+        self._alarm: Final = Alarm(self.clock, self._tick)
+        self._loop: Final = asyncio.get_running_loop()
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the machine; nobody is let in before `listen`."""
+        now = self.clock()
+        self.execute(self.machine.start(now), now)
+
+    def listen(self, listener: ListenerSettings, max_frame_bytes: int) -> str:
+        """Let clients in; returns where. Raises `BadConfig`."""
+        door = Door(listener, self.security.current.contexts.get(str(listener)), max_frame_bytes)
+        self.doors.append(door)
+        self.poll.add(door)
+        return door.uri
+
+    async def reload(self, settings: BrokerSettings) -> None:
+        """Read users, permissions and certificates again; `BadConfig` says what is wrong, and all stays as it was."""
+        fresh = await self._loop.run_in_executor(None, self.security.reload)
+        for door in self.doors:
+            if str(door.settings) in fresh.contexts:
+                door.renew(fresh.contexts[str(door.settings)])
+        for warning in fresh.warnings:
+            self.journal.warn("%s", warning)
+        now = self.clock()
+        self.execute(self.machine.reloaded(fresh.access, settings, now), now)
+
+    async def stop(self) -> None:
+        """Finish what is being kept, so that it can still be acknowledged; then say goodbye and close every link."""
+        self.poll.listen(wanted=False)
+        self._stopped = True
+        if self._rows is not None:
+            await self._rows.finish()
+        now = self.clock()
+        self.execute(self.machine.stop(now), now)
+        self._alarm.cancel()
+        self._authenticator.close()
+        self.poll.close()
+        if self._rows is not None:
+            await self._rows.close()
+
+    # -- the owner of links
+
+    def opened(self, link: Link) -> None:
+        """Somebody is there."""
+        pipe = link.pipe
+        near = is_loopback(link.host) and not (pipe is not None and pipe.is_page)
+        peer = Peer(link.host, link.transport, None if pipe is None else pipe.user, near)
+        now = self.clock()
+        self._carry_out(self.machine.opened(link.number, peer, now), now)  # the rest of the wake-up comes with `turn`
+        self._alarm.set(self.machine.deadline(), now)
+
+    def turn(self, arrived: list[tuple[int, bytes]]) -> None:
+        """Hand on what a wake-up brought."""
+        now = self.clock()
+        self.execute(self.machine.receive(arrived, now) if arrived else [], now)
+
+    # -- what the machine wants
+
+    def execute(self, effects: list[Effect], now: int) -> None:
+        """Carry out what a call to the machine returned, and what comes of that."""
+        poll, outbox = self.poll, self.poll.outbox
+        self._carry_out(effects, now)
+        while outbox.crossed or poll.lost:
+            crossed, outbox.crossed = outbox.crossed, []
+            lost, poll.lost = poll.lost, []
+            for link, queued_bytes in crossed:
+                self._carry_out(self.machine.drained(link, queued_bytes, now), now)
+            for link, why in lost:
+                self.journal.say("link %d is down: %s", link, why)
+                self._carry_out(self.machine.closed(link, now), now)
+        if self._rows is not None and self._rows.is_behind:
+            poll.listen(wanted=False)
+        if not self._stopped:
+            self._alarm.set(self.machine.deadline(), now)
+
+    def _carry_out(self, effects: list[Effect], now: int) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.poll.send(effect.link, effect.chunks)
+            elif isinstance(effect, Keep):
+                self._keep(effect)
+            elif isinstance(effect, Hangup):
+                self.poll.hang_up(effect.link)
+            elif isinstance(effect, Authenticate):
+                self._authenticator.ask(effect)
+            elif isinstance(effect, Pause):
+                self.poll.pause(effect.link, effect.until)
+            elif isinstance(effect, Insert):
+                self.insert(effect)
+            else:
+                self.journal.write(effect, now)
+
+    def _keep(self, effect: Keep) -> None:
+        if self._rows is None:
+            self._loop.call_soon(self._kept, [effect.ticket], "")
+        else:
+            self._rows.keep(effect)
+
+    def _refuse_insert(self, effect: Insert) -> None:
+        raise BadConfig(
+            f"a message belongs to the group of tree {effect.tree}, and nobody has joined it: join it first"
+        )
+
+    # -- answers
+
+    def _kept(self, tickets: list[int], why: str) -> None:
+        now = self.clock()
+        effects: list[Effect] = []
+        for ticket in tickets:
+            effects += self.machine.unkept(ticket, why, now) if why else self.machine.kept(ticket, now)
+        if why:
+            self.journal.warn("%s", why)
+        self.execute(effects, now)
+        if not self._stopped and self._rows is not None and not self._rows.is_behind:
+            self.poll.listen(wanted=True)
+
+    def _authenticated(self, link: int, verdict: Verdict) -> None:
+        if not self._stopped:
+            now = self.clock()
+            self.execute(self.machine.authenticated(link, verdict, now), now)
+
+    def _tick(self, now: int) -> None:
+        self.execute(self.machine.tick(now), now)

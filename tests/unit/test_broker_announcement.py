@@ -1,0 +1,67 @@
+"""What nodes tell each other of sessions."""
+
+import cbor2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roost.broker.announcement import Announcement, decode_announcement
+from roost.broker.filters import Options
+from roost.errors import BadPacket
+
+GOOD = {"client": b"c", "user": b"u", "expiry_s": 60, "online": True, "done": {}}
+
+
+def test_there_and_back() -> None:
+    options = Options(2, no_local=True, retain_as_published=True, identifier=7, shared=b"s")
+    said = Announcement(b"c", b"u", 3600, online=True, filters={b"$share/s/a/#": options}, done={b"\x08\x01a": 5})
+    found = decode_announcement(said.encode())
+    assert (found.client, found.user, found.expiry_s, found.online, found.done) == (
+        said.client,
+        said.user,
+        said.expiry_s,
+        said.online,
+        said.done,
+    )
+    assert found.filters is not None
+    (read,) = found.filters.values()
+    assert vars(read) == vars(options)
+
+
+def test_filters_that_did_not_change_are_not_said() -> None:
+    assert decode_announcement(Announcement(b"c", b"", 1, online=False).encode()).filters is None
+
+
+def test_the_topic_is_one_level_per_client_whatever_its_id() -> None:
+    topics = {Announcement(client, b"", 1, online=True).topic for client in (b"a/b", b"a", b"#", b"x" * 1000)}
+    assert len(topics) == 4
+    assert {topic.count(b"/") for topic in topics} == {2}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        GOOD | {"more": 1},
+        GOOD | {"client": "text"},
+        GOOD | {"expiry_s": -1},
+        GOOD | {"online": 1},
+        GOOD | {"done": {b"s": -1}},
+        GOOD | {"done": {number.to_bytes(2, "big"): 1 for number in range(1001)}},
+        GOOD | {"filters": [[b"a", 3, 0, 0, None]]},
+        GOOD | {"filters": [[b"a", 0, 0, 0]]},
+        GOOD | {"filters": [["a", 0, 0, 0, None]]},
+        GOOD | {"filters": {}},
+    ],
+)
+def test_what_is_no_announcement_is_refused(said: object) -> None:
+    with pytest.raises(BadPacket):
+        decode_announcement(cbor2.dumps(said))
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_read_or_refused(payload: bytes) -> None:
+    try:
+        decode_announcement(payload)
+    except BadPacket:
+        return

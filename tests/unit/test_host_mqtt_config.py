@@ -1,0 +1,147 @@
+"""The configuration: what holds without one, the sample that is shipped, every key, and mistakes with their remedy."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from roost.broker.limits import Limits
+from roost.broker.settings import DISCONNECT, DISK, RECEIVED, REPLICATED, BrokerSettings
+from roost.errors import BadConfig
+from roost.host.mqtt.config import Config, TreeSettings, read_config
+from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS
+from roost.host.mqtt.link import Bounds
+from roost.host.mqtt.listener import ListenerSettings
+from roost.host.mqtt.tls import TlsFiles
+
+HERE, HOME = Path("/etc/roost"), Path("/home/alice/.roost")
+SAMPLE = (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
+
+
+def read(**said: Any) -> Config:  # noqa: ANN401  as YAML has it
+    return read_config(said, HERE, HOME)
+
+
+def test_without_a_file_it_listens_on_this_machine_and_keeps_its_sessions_at_home() -> None:
+    config = read()
+    assert config.listeners == (ListenerSettings("tcp", "127.0.0.1", 1883),)
+    assert config.store == HOME / "mqtt"
+    assert config.broker == BrokerSettings(persistent=True, durability=DISK)
+    assert config.bounds == Bounds()
+    assert vars(config.limits) == vars(Limits())
+    assert (config.users, config.permissions, config.trees) == (None, None, ())
+
+
+def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
+    said = yaml.safe_load(SAMPLE)
+    sample, bare = read(**said), read()
+    assert (sample.listeners, sample.store, sample.broker, sample.bounds) == (
+        bare.listeners,
+        bare.store,
+        bare.broker,
+        bare.bounds,
+    )
+    assert vars(sample.limits) == vars(bare.limits)
+    for section, keys in {**BROKER, "limits": LIMITS, "buffers": BUFFERS}.items():
+        assert set(keys) - set(said[section]) <= {"response_prefix", "server_reference"}, section
+    text = SAMPLE.replace("#  - ", "  - ").replace("#    ", "    ").replace("\n# store", "\nstore")
+    text = (
+        text.replace("trees: [] ", "trees: ")
+        .replace("\n# users", "\nusers")
+        .replace("\n# permissions", "\npermissions")
+    )
+    whole = read(**yaml.safe_load(text.replace("#  response", "  response").replace("#  server", "  server")))
+    assert [listener.transport for listener in whole.listeners] == ["tcp", "tls", "ws", "wss"]
+    assert whole.listeners[1].tls == TlsFiles(
+        HERE / "server.pem", HERE / "server.key", HERE / "clients-ca.pem", require=True
+    )
+    assert whole.trees == (
+        TreeSettings("building1/#", REPLICATED, 2, "/BigCompany/Building1/Electricity"),
+        TreeSettings("scratch/#", RECEIVED),
+    )
+    assert whole.store == Path("/var/lib/roost/mqtt")
+    assert whole.users == HERE / "users"
+
+
+def test_values_may_have_units() -> None:
+    config = read(
+        packets={"max_bytes": "2MB"},
+        sessions={"max_expiry": "2 w", "connect_timeout": 5},
+        queues={"overflow": "disconnect", "high_water": "64KiB", "qos0": True},
+        limits={"connections": 5, "bytes_per_s": "1MiB"},
+        buffers={"link_bytes": 1_000_000},
+    )
+    assert config.broker.max_packet_bytes == 2_000_000
+    assert config.broker.max_session_expiry_s == 14 * 86_400
+    assert config.broker.overflow == DISCONNECT
+    assert config.broker.queue_qos0
+    assert config.limits.bytes_per_s == 1 << 20
+    assert config.bounds.max_links == 5
+    assert (config.bounds.high_water_bytes, config.bounds.low_water_bytes) == (65_536, 16_384)
+    assert config.bounds.max_link_bytes == 1_000_000
+    assert config.bounds.greeting_timeout == 5_000_000_000
+
+
+def test_in_memory_there_is_nothing_to_keep() -> None:
+    config = read(store="memory")
+    assert config.store is None
+    assert not config.broker.persistent
+
+
+def test_trees_are_told_to_the_broker_in_their_order() -> None:
+    config = read(trees=[{"filter": "a/#", "durability": "received"}, {"filter": "#"}], durability="received")
+    assert config.broker.durability == RECEIVED
+    assert config.broker.durable == ((b"a/#", RECEIVED), (b"#", DISK))
+
+
+def test_with_permissions_others_may_reach_it() -> None:
+    config = read(listeners=[{"tcp": "0.0.0.0:1883"}], users="users", permissions="permissions")
+    assert config.listeners[0].host == "0.0.0.0"
+    assert read(listeners=[{"tcp": "[::1]:1884"}, {"tcp": "localhost"}]).listeners[1].port == 1883
+
+
+TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ({"listener": []}, "listener: there is no such key; there are listeners, store"),
+        ({"listeners": []}, "listeners: there is none, so nobody could connect"),
+        (
+            {"listeners": "127.0.0.1:1883"},
+            "listeners: '127.0.0.1:1883' is no list; begin each of its entries with `- `",
+        ),
+        ({"listeners": ["127.0.0.1"]}, r"listeners\[0\]: '127.0.0.1' has no keys"),
+        ({"listeners": [{"udp": "1"}]}, r"listeners\[0\]: one of tcp, tls, ws, wss says where to listen"),
+        ({"listeners": [{"tcp": "a:b"}]}, r"listeners\[0\].tcp: 'a:b' is not an address"),
+        ({"listeners": [{"tcp": 1883}]}, r"listeners\[0\].tcp: 1883 is no text"),
+        ({"listeners": [{"tcp": ":1", "key": "x"}]}, r"listeners\[0\].key: there is no such key; there are tcp"),
+        ({"listeners": [{"tls": ":1", "key": "x"}]}, r"listeners\[0\].certificate: TLS needs one"),
+        ({"listeners": [TLS | {"require_certificate": True}]}, r"listeners\[0\].clients: .* name a file"),
+        ({"listeners": [TLS | {"user_from": "OU"}]}, r"listeners\[0\].user_from: 'OU' is none of CN, DNS"),
+        ({"listeners": [{"tcp": "0.0.0.0:1883"}]}, "can be reached from other machines, .*`roost users add"),
+        ({"durability": "safe"}, "durability: 'safe' is none of received, disk"),
+        ({"trees": [{"durability": "disk"}]}, r"trees\[0\].filter: None is no text"),
+        ({"trees": [{"filter": "a/#/b"}]}, r"trees\[0\].filter: 'a/#/b' is no topic filter"),
+        ({"trees": [{"filter": "#", "durability": {"replicated": 2}}]}, r"only a tree with a group has replicas"),
+        ({"trees": [{"filter": "#", "durability": 7}]}, "7 is none of received, disk and `replicated: 2`"),
+        ({"limits": {"connections": 0}}, "limits.connections: 0 is no number from 1 to"),
+        ({"limits": {"connections": True}}, "limits.connections: True is no number"),
+        ({"limits": {"speed": 1}}, "limits.speed: there is no such key; there are connections, "),
+        ({"packets": {"max_bytes": "1 TB"}}, "packets.max_bytes: '1 TB' is no size: write bytes"),
+        ({"packets": {"max_bytes": "1GiB"}}, "packets.max_bytes: '1GiB' is not from 1024 to"),
+        ({"sessions": {"max_expiry": "soon"}}, "sessions.max_expiry: 'soon' is no time: write seconds"),
+        ({"queues": {"overflow": "explode"}}, "queues.overflow: 'explode' is none of drop-oldest, drop-newest"),
+        ({"queues": {"qos0": "yes"}}, "queues.qos0: 'yes' is neither true nor false"),
+        ({"queues": [1]}, r"queues: \[1\] has no keys"),
+        ({"store": ["a"]}, r"store: \['a'\] is no text"),
+    ],
+)
+def test_a_mistake_names_the_key_and_what_to_write(said: dict[str, object], complaint: str) -> None:
+    with pytest.raises(BadConfig, match=complaint):
+        read(**said)
