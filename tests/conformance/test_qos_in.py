@@ -5,6 +5,8 @@ from tests.broker_packets import connect, props, pubcomp, publish, pubrec, pubre
 from tests.conformance.clauses import clauses
 from tests.conformance.talk import Client, World, only
 
+from roost.broker.message import Message
+
 
 def _lasting(version: int) -> bytes:
     return props(session_expiry=1000) if version == 5 else b""
@@ -110,6 +112,9 @@ class _Hall:
 
     def of(self, topic: bytes) -> int | None:
         return 1 if topic.startswith(b"hall/") else None
+
+    def refusal_of(self, tree: int, message: Message) -> str:  # noqa: ARG002  a stand-in
+        return ""
 
 
 @clauses(v4="4.8.0-2")

@@ -244,6 +244,7 @@ def test_session_that_goes_on_just_before_a_crash_lasts_as_long_as_one_that_was_
     house.wait(25)
     listener.connect(clean=False, expiry_s=30)
     house.push(listener.line)
+    house.write()
     house.pull(listener.line)
     assert listener.read()
     house.crash(0)

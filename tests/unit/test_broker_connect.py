@@ -14,6 +14,7 @@ from roost.broker.effects import Verdict
 from roost.broker.limits import Limits
 from roost.broker.link import Peer
 from roost.broker.settings import BrokerSettings
+from roost.machine import SECOND
 
 
 def quiet(**options: object) -> BrokerSettings:
@@ -163,15 +164,44 @@ def test_the_newer_link_takes_the_client_id_over(version: int) -> None:
     assert world.broker.statistics().connected == 1
 
 
-def test_somebody_elses_session_is_not_handed_over() -> None:
+@pytest.mark.parametrize(("version", "code"), [(4, 2), (5, 0x85)])
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("thief", [b"eve", b""])
+@pytest.mark.parametrize("online", [True, False])
+def test_a_session_is_safe_from_other_users(version: int, code: int, clean: bool, thief: bytes, online: bool) -> None:
     world = World()
-    bob = world.connect(b"panel", 4, clean=False, user=b"bob", password=b"x")
+    bob = world.connect(b"panel", 4, clean=False, user=b"bob")
     bob.subscribe((b"a", 1))
-    bob.vanish()
-    eve = world.connect(b"panel", 4, clean=False, user=b"eve", password=b"x", look=False)
-    assert not eve.one("CONNACK").session_present
+    if not online:
+        bob.vanish()
+    eve = world.connect(b"panel", version, clean=clean, user=thief or None, look=False)
+    assert refused(eve) == code
+    assert world.broker.statistics().sessions_refused == 1
     world.connect(b"ann").publish(b"a", b"secret", qos=1, packet_id=1)
-    assert eve.kinds() == []
+    if not online:
+        bob = world.connect(b"panel", 4, clean=False, user=b"bob")
+    assert bob.payloads() == [b"secret"]
+
+
+def test_a_session_of_nobody_gives_way_to_a_user_and_is_not_handed_over() -> None:
+    world = World()
+    nobody = world.connect(b"panel", 5, clean=False, properties=props(session_expiry=60))
+    nobody.subscribe((b"a", 1))
+    bob = world.connect(b"panel", 5, clean=False, user=b"bob", look=False)
+    assert nobody.one("DISCONNECT").reason == 0x8E
+    assert not bob.one("CONNACK").session_present
+    world.connect(b"ann").publish(b"a", b"secret", qos=1, packet_id=1)
+    assert bob.kinds() == []
+    assert world.broker.core.sessions[b"panel"].user == b"bob"
+
+
+def test_another_user_may_have_a_client_id_whose_session_is_over() -> None:
+    world = World()
+    bob = world.connect(b"panel", 5, user=b"bob", properties=props(session_expiry=60))
+    bob.vanish()
+    world.now += 61 * SECOND  # and nobody has looked at it yet
+    eve = world.connect(b"panel", 5, clean=False, user=b"eve", look=False)
+    assert not eve.one("CONNACK").session_present
 
 
 def test_a_link_without_connect_is_ended() -> None:
@@ -298,6 +328,18 @@ def test_a_wrong_password_is_refused(version: int, code: int) -> None:
     assert world.rejected[0].sample == b""
 
 
+@pytest.mark.parametrize(
+    ("reason", "counts"), [(0x86, True), (0x87, True), (0x89, False), (0x88, False), (0x80, False)]
+)
+def test_only_what_the_client_did_wrong_counts_as_a_failed_login(reason: int, counts: bool) -> None:
+    world = World(limits=Limits(failures_per_minute=1))
+    world.judge = lambda _: Verdict(reason)
+    far = Peer("192.0.2.1", loopback=False)
+    for _ in range(2):
+        world.connect(b"ann", 5, user=b"ann", password=b"x", peer=far, look=False)
+    assert world.open(peer=far).closed == counts
+
+
 def test_too_much_before_the_verdict_ends_the_link() -> None:
     world = World(quiet(max_early_bytes=100))
     world.judge = lambda _: None
@@ -413,6 +455,45 @@ def test_a_reload_drops_nobody_unless_told_to() -> None:
     assert client.one("PUBACK").reason == 0x87
     world.run(world.broker.reloaded(Access(), quiet(drop_disallowed=True), world.now))
     assert client.one("DISCONNECT").reason == 0x87
+
+
+def test_a_reload_hangs_up_on_users_that_are_gone_if_told_to_unless_something_else_proves_them() -> None:
+    world = World()
+    world.judge = lambda asked: Verdict(0, asked.user or b"ann")
+    ann = world.connect(b"1", 5, user=b"ann", password=b"x")
+    bob = world.connect(b"2", 5, user=b"bob", password=b"x")
+    proved = world.connect(b"3", 5, peer=Peer("192.0.2.1", "tls", b"ann", loopback=False))
+    asked = world.connect(b"4", 5, properties=props(auth_method=b"WHY"))
+    world.run(world.broker.reloaded(world.access, quiet(), world.now, gone=[b"ann"]))
+    assert not ann.closed
+    world.run(world.broker.reloaded(world.access, quiet(drop_disallowed=True), world.now, gone=[b"ann"]))
+    assert ann.one("DISCONNECT").reason == 0x87
+    assert [client.closed for client in (bob, proved, asked)] == [False, False, False]
+
+
+def test_a_reload_brings_new_rates_for_who_is_connected() -> None:
+    world = World()
+    client = world.connect(b"ann", 5)
+    client.send(b"\xc0\x00" * 3)
+    assert not world.paused
+    limits = Limits(messages_per_s=2, connects_per_s=0)
+    world.run(world.broker.reloaded(world.access, world.settings, world.now, limits))
+    client.send(b"\xc0\x00" * 3)
+    assert world.paused[client.link] > world.now
+    world.paused.clear()
+    limits = Limits(connects_per_s=0, address_messages_per_s=2)
+    world.run(world.broker.reloaded(world.access, world.settings, world.now, limits))
+    client.send(b"\xc0\x00" * 3)
+    assert not world.paused, "loopback has no limits of an address"
+
+
+def test_a_reload_brings_new_rates_for_the_address_of_who_is_connected() -> None:
+    world = World()
+    client = world.connect(b"ann", 5, peer=Peer("192.0.2.1", loopback=False))
+    limits = Limits(connects_per_s=0, address_messages_per_s=2)
+    world.run(world.broker.reloaded(world.access, world.settings, world.now, limits))
+    client.send(b"\xc0\x00" * 3)
+    assert world.paused[client.link] > world.now
 
 
 def test_stopping_says_goodbye() -> None:

@@ -172,6 +172,46 @@ def test_a_disk_that_refuses_is_a_sentence_and_is_tried_again(tmp_path: Path, mo
     run(test)
 
 
+def test_what_came_behind_a_failure_is_not_written_and_answered_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the disk would have the later without the earlier."""
+    write = rows_module._Log.write
+    begun, go, full = threading.Event(), threading.Event(), [True]
+
+    def maybe(log: rows_module._Log, batch: object) -> None:
+        if full.pop() if full else False:
+            begun.set()
+            assert go.wait(30)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(log, batch)
+
+    monkeypatch.setattr(rows_module._Log, "write", maybe)
+
+    async def test() -> None:
+        told = Told(tmp_path)
+        told.rows.keep(keep(1))
+        assert begun.wait(30)
+        told.rows.keep(keep(2))
+        go.set()
+        thread = told.rows._thread
+        thread.submit(int).result(30)  # it has failed, and nobody has been told
+        told.rows.keep(keep(3))
+        thread.submit(int).result(30)
+        await told.until(lambda: told.tickets == [1, 2, 3])
+        ((_, why),) = told.groups
+        assert "No space left on device" in why
+        assert told.rows.waiting_bytes == 0
+        assert list(told.rows.load()) == []
+        told.rows.keep(keep(4))
+        await told.until(lambda: told.tickets == [1, 2, 3, 4])
+        assert told.groups[-1] == ([4], "")
+        assert list(told.rows.load()) == [(b"k4", b"v4")]
+        await told.rows.close()
+
+    run(test)
+
+
 def test_a_log_that_cannot_be_forced_is_a_sentence_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         """A RocksDB whose disk has gone."""

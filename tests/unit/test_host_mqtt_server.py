@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -80,8 +80,15 @@ class Puppet:
     def deadline(self) -> int | None:
         return self.due
 
-    def reloaded(self, access: Access, settings: BrokerSettings, now: int) -> list[Effect]:  # noqa: ARG002
-        return self._note("reloaded", settings)
+    def reloaded(
+        self,
+        access: Access,  # noqa: ARG002
+        settings: BrokerSettings,
+        now: int,  # noqa: ARG002
+        *,
+        gone: Iterable[bytes],
+    ) -> list[Effect]:
+        return self._note("reloaded", settings, *gone)
 
     def stop(self, now: int) -> list[Effect]:  # noqa: ARG002
         self._note("stop")
@@ -302,6 +309,22 @@ def test_a_reload_is_told_to_the_machine_and_a_bad_file_is_not(tmp_path: Path) -
                 await made.server.reload(BrokerSettings(max_queued=2))
             told = [facts for facts in made.machine.told if facts[0] == "reloaded"]
             assert told == [("reloaded", BrokerSettings(max_queued=1))]
+
+    run(test)
+
+
+def test_a_reload_says_who_is_gone(tmp_path: Path) -> None:
+    users, permissions = tmp_path / "users", tmp_path / "permissions"
+    ann, bob = (f"{name}:{PasswordHash.make(name.encode(), LIGHT)}\n" for name in ("ann", "bob"))
+    users.write_text(ann + bob)
+    users.chmod(0o600)
+    permissions.write_text("all\n  readwrite #\n")
+
+    async def test() -> None:
+        async with stage(sources=Sources(users, permissions)) as made:
+            users.write_text(bob)
+            await made.server.reload(BrokerSettings())
+            assert made.machine.told[-1] == ("reloaded", BrokerSettings(), b"ann")
 
     run(test)
 

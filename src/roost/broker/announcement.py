@@ -7,7 +7,8 @@
 | --------- | ---------------------------------------------------------------------------------------------------- |
 | client    | the client id                                                                                        |
 | user      | whose session it is                                                                                  |
-| expiry_s  | how long it outlives its link; 0: it is over                                                         |
+| born      | when the session began, in ns: another one of the same client is another session                     |
+| expiry_s  | how long it outlives its link; 0: it ends with it, so that it is over if it is not online            |
 | online    | whether it has a link at the announcing node                                                         |
 | filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent if they did not change |
 | done      | by stream, through which number everything was acknowledged, where that changed                      |
@@ -31,7 +32,8 @@ RESERVED: Final = b"$roost/"
 SESSIONS: Final = RESERVED + b"sessions/"
 MAX_FILTERS: Final = 1000
 MAX_DONE: Final = 1000
-_KEYS: Final = frozenset({"client", "user", "expiry_s", "online", "filters", "done"})
+_KEYS: Final = frozenset({"client", "user", "born", "expiry_s", "online", "filters", "done"})
+_MAX_NUMBER: Final = (1 << 64) - 1
 _NO_LOCAL: Final = 1
 _AS_PUBLISHED: Final = 2
 
@@ -42,6 +44,7 @@ class Announcement:
 
     client: bytes
     user: bytes
+    born: int
     expiry_s: int
     online: bool
     filters: dict[bytes, Options] | None = None
@@ -57,6 +60,7 @@ class Announcement:
         said: dict[str, Any] = {
             "client": self.client,
             "user": self.user,
+            "born": self.born,
             "expiry_s": self.expiry_s,
             "online": self.online,
             "done": self.done,
@@ -80,17 +84,18 @@ def decode_announcement(payload: bytes) -> Announcement:
     if not isinstance(said, dict) or not said.keys() <= _KEYS:
         raise BadPacket("an announcement has the keys of its table and no others")
     client, user = said.get("client"), said.get("user")
-    expiry_s, online, done = said.get("expiry_s"), said.get("online"), said.get("done")
+    born, expiry_s, online, done = said.get("born"), said.get("expiry_s"), said.get("online"), said.get("done")
     if not isinstance(client, bytes) or not isinstance(user, bytes) or not isinstance(online, bool):
         raise BadPacket("an announcement says whose session it is, and whether it is online")
-    if not _is_number(expiry_s, 0xFFFF_FFFF):
-        raise BadPacket("an announcement says how long the session lasts")
+    if not _is_number(expiry_s, 0xFFFF_FFFF) or not _is_number(born, _MAX_NUMBER):
+        raise BadPacket("an announcement says when the session began, and how long it lasts")
     if not isinstance(done, dict) or len(done) > MAX_DONE:
         raise BadPacket(f"an announcement says of at most {MAX_DONE} streams how far they are done")
-    if not all(isinstance(stream, bytes) and _is_number(number, (1 << 64) - 1) for stream, number in done.items()):
+    if not all(isinstance(stream, bytes) and _is_number(number, _MAX_NUMBER) for stream, number in done.items()):
         raise BadPacket("what is done is a number by stream")
     assert isinstance(expiry_s, int)  # noqa: S101  it was looked at above
-    return Announcement(client, user, expiry_s, online, _filters(said.get("filters")), done)
+    assert isinstance(born, int)  # noqa: S101  as above
+    return Announcement(client, user, born, expiry_s, online, _filters(said.get("filters")), done)
 
 
 def _filters(rows: object) -> dict[bytes, Options] | None:

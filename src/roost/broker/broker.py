@@ -9,14 +9,15 @@ server: where they differ, `link.version` is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from roost.broker import answers, entering, lifetimes, loading, system
+from roost.broker import answers, entering, lifetimes, loading, recalling, system
 from roost.broker.access import Access
 from roost.broker.core import Core
 from roost.broker.delivery import pump
 from roost.broker.effects import Hangup, Verdict
+from roost.broker.emerging import emerge
 from roost.broker.handlers import auth, dispatch
 from roost.broker.limits import Limits
 from roost.broker.link import CONNECTED, Link, Peer
@@ -27,8 +28,10 @@ from roost.broker.packets.reasons import (
     SERVER_SHUTTING_DOWN,
     Malformed,
 )
+from roost.broker.recall import History
+from roost.broker.roaming import Roaming
 from roost.broker.routes import Trees
-from roost.broker.routing import publish, publish_anywhere, route_of
+from roost.broker.routing import publish_anywhere
 from roost.broker.settings import BrokerSettings
 from roost.broker.statistics import Statistics
 from roost.machine.contract import Effect, Note, Randomness, Rejected, earliest
@@ -52,6 +55,7 @@ class Broker:
         self.core: Final = Core(settings, access, randomness, now, gateway, Limits() if limits is None else limits)
         self._bad_rows: Final = loading.load(self.core, rows)
         self._system_due = 0
+        self._eager = False  # more of a past can go out at once
         self._now = now
 
     # -- the machine's verbs
@@ -132,6 +136,9 @@ class Broker:
             core.ledger.forget_retained(topic, sync=False)
         if core.ledger.retry and core.ledger.retry <= now:
             core.ledger.try_again()
+        if core.roaming is not None:
+            for tree, message in core.roaming.tick(core.sessions, now):
+                core.insert(tree, message)
         if self._system_due and self._system_due <= now:
             system.tell(core, now)
             self._system_due = system.next_time(core, now)
@@ -139,10 +146,13 @@ class Broker:
 
     def deadline(self) -> int | None:
         """When something is due."""
-        if self.core.capped:
+        if self.core.capped or self._eager:
             return self._now
-        retry = self.core.ledger.retry or None
-        return earliest(self.core.timers.deadline(), self.core.retained.deadline(), self._system_due or None, retry)
+        core = self.core
+        due = earliest(core.timers.deadline(), core.retained.deadline(), self._system_due or None)
+        if core.roaming is not None:
+            due = earliest(due, core.roaming.deadline())
+        return earliest(due, core.ledger.retry) if core.ledger.retry else due
 
     # -- the disk, groups and the driver's buffers
 
@@ -178,10 +188,33 @@ class Broker:
         entering.inserted(self.core, ticket, refusal)
         return self._finish(now)
 
-    def stored(self, messages: list[Message], now: int) -> list[Effect]:
-        """Messages came out of groups, local and remote alike."""
+    def join(self, history: History, roaming: Roaming | None, now: int) -> list[Effect]:
+        """Groups are there: go on with the pasts that a restart interrupted."""
+        core = self.core
+        core.history = history
+        core.roaming = roaming
+        core.ledger.save_beginning(core.began)
+        for session, filter_, since, places in core.interrupted:
+            recalling.resume(core, session, filter_, since, places)
+        core.interrupted = []
+        return self._finish(now)
+
+    @property
+    def began(self) -> int:
+        """When it first had groups."""
+        return self.core.began
+
+    @property
+    def positions(self) -> Mapping[bytes, int]:
+        """How far streams of groups were handed on by the last run."""
+        return self.core.positions
+
+    def stored(self, messages: list[Message], positions: Mapping[bytes, int], now: int) -> list[Effect]:
+        """Messages came out of groups, local and remote alike; so far their streams are handed on."""
         for message in messages:
-            publish(self.core, message, route_of(self.core, message.topic), 0, now)
+            emerge(self.core, message, now)
+        for stream, number in positions.items():
+            self.core.ledger.save_position(stream, number)
         return self._finish(now)
 
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]:
@@ -207,19 +240,34 @@ class Broker:
         return self._finish(now)
 
     def reloaded(
-        self, access: Access, settings: BrokerSettings, now: int, limits: Limits | None = None
+        self,
+        access: Access,
+        settings: BrokerSettings,
+        now: int,
+        limits: Limits | None = None,
+        gone: Iterable[bytes] = (),
     ) -> list[Effect]:
-        """Go on under new permissions and settings; who is not welcome any more may be told to go."""
+        """Go on under new permissions and settings; who is not welcome any more may be told to go.
+
+        `gone` are users whose password is no longer what it was.
+        """
         core = self.core
         core.access = access
         core.configure(settings)
         core.router.forget()
         if limits is not None:
-            core.limiter.limits = limits
-        for link in list(core.links.values()):
+            core.limiter.reloaded(limits, now)
+        strangers = frozenset(gone)
+        for link in core.links.values():
             link.routes.clear()
-            welcome = link.state != CONNECTED or access.may_connect(link.user, loopback=link.peer.loopback)
-            if settings.drop_disallowed and not welcome:
+            if link.state != CONNECTED:
+                continue
+            if limits is not None:
+                core.limit(link, now)
+            if settings.drop_disallowed and (
+                (link.by_password and link.user in strangers)
+                or not access.may_connect(link.user, loopback=link.peer.loopback)
+            ):
                 core.doom(link, NOT_AUTHORIZED, "the user may not connect any more")
         return self._finish(now)
 
@@ -248,9 +296,13 @@ class Broker:
     # -- inside
 
     def _finish(self, now: int) -> list[Effect]:
-        """End a call: hang up on whom the call doomed, then hand out everything."""
+        """End a call: go on with pasts, hang up on whom the call doomed, then hand out everything."""
         self._now = now
         core = self.core
+        if core.recalling:
+            self._eager = recalling.proceed(core, now)
+        if core.roaming is not None:
+            core.roaming.schedule(now)
         while core.doomed:
             doomed = core.doomed
             core.doomed = []

@@ -16,10 +16,13 @@ from roost.broker.limits import Limiter, Limits
 from roost.broker.link import CLOSED, Held, Link
 from roost.broker.message import Message
 from roost.broker.packets.reasons import SERVER_MOVED, USE_ANOTHER_SERVER
+from roost.broker.recall import History
 from roost.broker.retained import Retained
+from roost.broker.roaming import Roaming
 from roost.broker.routes import Router, Trees
 from roost.broker.session import Session
 from roost.broker.settings import DISK, BrokerSettings
+from roost.broker.since import Since
 from roost.broker.statistics import MAX_TOPICS, MAX_TOPICS_BYTES, Statistics
 from roost.broker.timers import Timers
 from roost.machine.contract import Effect, Randomness, Rejected
@@ -77,6 +80,12 @@ class Core:
         self.unfinished: list[tuple[Session, int, Message]] = []  # what a restart has to bring into a group; then empty
         self.doomed: list[tuple[Link, int, str]] = []  # to be hung up at the end of this call; bound: the links
         self.capped: list[Link] = []  # they used up their room in the last call; bound: the links
+        self.history: History | None = None  # where the past is, once groups are joined
+        self.roaming: Roaming | None = None  # as above, who tells other nodes of sessions
+        self.recalling: Final[dict[int, Session]] = {}  # sessions that get a past; bound: the sessions
+        self.began = now  # when this broker first had groups
+        self.positions: Final[dict[bytes, int]] = {}  # of a restart: how far streams were handed on
+        self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
         self.effects: list[Effect] = []  # of this call, beside what is derived below
         self.started: Final = now
         self._dirty: list[Link] = []  # with something to send
@@ -112,6 +121,12 @@ class Core:
         number = self._next_number
         self._next_number = number + 1
         return number
+
+    def limit(self, link: Link, now: int) -> None:
+        """Have a link keep to the rates that hold now."""
+        limits = self.limiter.limits
+        link.rate = self.limiter.rate(now)
+        link.limited = link.rate.limited or bool(limits.address_messages_per_s or limits.address_bytes_per_s)
 
     def online(self, number: int) -> bool:
         """Whether a session has a link."""

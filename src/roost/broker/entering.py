@@ -17,12 +17,16 @@ from roost.broker.link import Held, Link
 from roost.broker.message import Message
 from roost.broker.packets.acks import ack, ack_v5
 from roost.broker.packets.framing import PUBACK, PUBREC
-from roost.broker.packets.reasons import QUOTA_EXCEEDED, UNSPECIFIED_ERROR
+from roost.broker.packets.reasons import QUOTA_EXCEEDED, TOPIC_NAME_INVALID, UNSPECIFIED_ERROR
 from roost.broker.session import Session
 
 
 def enter(core: Core, link: Link, session: Session, tree: int, message: Message, packet_id: int) -> None:
     """Bring a client's message into a group."""
+    refusal = "" if core.gateway is None else core.gateway.refusal_of(tree, message)
+    if refusal:
+        _turn_away(core, link, message, packet_id, refusal)
+        return
     if message.qos == 0:
         core.insert(tree, message)
         return
@@ -43,6 +47,19 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
         _insert(core, entry)
     else:
         core.entering.setdefault(ticket, []).append(entry)
+
+
+def _turn_away(core: Core, link: Link, message: Message, packet_id: int, refusal: str) -> None:
+    """Tell a publisher that its message can be no reading; 3.1.1 has no words for that but to hang up."""
+    core.reject(link, refusal, message.topic)
+    if message.qos == 0:
+        core.stats.dropped += 1
+    elif link.version == 5:
+        kind = PUBACK if message.qos == 1 else PUBREC
+        chunk = ack_v5(kind, packet_id, TOPIC_NAME_INVALID)
+        hold(core, link, Held(kind, packet_id, chunk, 0))
+    else:
+        core.doom(link, TOPIC_NAME_INVALID, refusal)
 
 
 def again(core: Core, link: Link, session: Session, packet_id: int) -> None:

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Final
 
 from roost.broker.message import Message
+from roost.broker.trees import why_not
 from roost.errors import BadPacket, BadTopic, NoKey
 from roost.machine import SECOND, Effect, Note
 from roost.naming import Name
@@ -30,12 +31,10 @@ from roost.naming.topic import name_of_topic
 from roost.pubsub.panels.panel import SIGNER_AGE, SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.numbering import numbered as parse_numbered
-from roost.trust.building import MAX_PARTS
 from roost.wire import Data, Signer, encode_data
 from roost.wire.data import decode_data
 from roost.wire.posting import Posting
 from roost.wire.reading import Reading
-from roost.wire.tlv import MAX_PACKET_BYTES
 from roost.wire.values import format_of
 
 MAX_WAITING: Final = 10_000  # messages that are not on the disk yet
@@ -43,8 +42,6 @@ MAX_BATCH: Final = 1000  # messages in one write
 MAX_STREAMS: Final = 100_000  # whose names and numbers are remembered
 RETRY: Final = SECOND
 SETTLE: Final = SECOND // 4
-_MIN_PARTS: Final = 2
-_AROUND_BYTES: Final = 500  # of a reading: signature with its key's name, and the heads of elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +95,10 @@ class Insertion:
         self._signer: Signer | None = None
         self._signer_until = 0
 
-    def refusal_of(self, message: Message) -> str:
-        """Why a message cannot be a reading of this group, empty if it can."""
-        parts = message.topic.count(b"/") + 1
-        if not _MIN_PARTS <= parts <= MAX_PARTS:
-            return f"a topic of a group has {_MIN_PARTS} to {MAX_PARTS} levels, this one has {parts}"
-        size_bytes = len(self._name.value) + 2 * len(message.topic) + len(message.payload) + len(message.kept)
-        if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_PACKET_BYTES:
-            return (
-                f"a message of a group is one packet of {MAX_PACKET_BYTES} bytes at most, all included: make it smaller"
-            )
-        return ""
-
     def insert(self, ticket: int, messages: Sequence[Message], copies: int, now: int) -> list[Effect]:
         """Make readings of messages; `Inserted` tells when they are on so many repos."""
         for message in messages:
-            refusal = self.refusal_of(message)
+            refusal = why_not(self.place, message)
             if refusal:
                 self.refused += len(messages)
                 return [Inserted(ticket, refusal)]

@@ -4,6 +4,9 @@
     q | client | number        a message of QoS 1 or 2 on its way to a persistent session, and how far it is
     i | client | packet id     a QoS 2 identifier of a client, used and not released
     r | topic                  a retained message
+    h | client | filter        a past that a session is getting, and how far
+    p | stream                 how far a stream of a group was handed on
+    b                          when this broker first had groups
 
 The later of two changes to a row in one call wins. A call that changed rows has a ticket; what must not leave before
 the rows are safe waits for that ticket. What the disk refuses is tried again until something newer stands for it, so
@@ -18,14 +21,25 @@ from typing import Final
 
 from roost.broker.effects import Keep
 from roost.broker.message import Message
-from roost.broker.rows import delivery_value, identifier_value, message_value, session_value
+from roost.broker.rows import (
+    delivery_value,
+    identifier_value,
+    message_value,
+    number_value,
+    recall_value,
+    session_value,
+)
 from roost.broker.session import Delivery, Session
+from roost.broker.since import Since
 from roost.machine.contract import SECOND, Effect
 
 SESSION: Final = b"s"
 DELIVERY: Final = b"q"
 IDENTIFIER: Final = b"i"
 RETAINED: Final = b"r"
+RECALL: Final = b"h"
+POSITION: Final = b"p"
+BEGAN: Final = b"b"
 RETRY: Final = SECOND
 FAR: Final = 1 << 60  # a ticket that is not known yet
 
@@ -43,6 +57,11 @@ def delivery_key(client: bytes, number: int) -> bytes:
 def identifier_key(client: bytes, packet_id: int) -> bytes:
     """The key of an identifier's row."""
     return IDENTIFIER + len(client).to_bytes(2, "big") + client + packet_id.to_bytes(2, "big")
+
+
+def recall_key(client: bytes, filter_: bytes) -> bytes:
+    """The key of a recall's row."""
+    return RECALL + len(client).to_bytes(2, "big") + client + filter_
 
 
 class Ledger:
@@ -97,6 +116,22 @@ class Ledger:
         """Delete a retained message's row; returns what to wait for."""
         return self._change(RETAINED + topic, None, sync)
 
+    def save_recall(self, client: bytes, filter_: bytes, since: Since, places: dict[bytes, int]) -> None:
+        """Write how far a past is delivered; nobody waits for that."""
+        self._change(recall_key(client, filter_), recall_value(since, places), sync=False)
+
+    def forget_recall(self, client: bytes, filter_: bytes) -> None:
+        """Delete a recall's row."""
+        self._change(recall_key(client, filter_), None, sync=False)
+
+    def save_position(self, stream: bytes, number: int) -> None:
+        """Write how far a stream was handed on, with what became of its messages."""
+        self._change(POSITION + stream, number_value(number), sync=False)
+
+    def save_beginning(self, began: int) -> None:
+        """Write when this broker first had groups."""
+        self._change(BEGAN, number_value(began), sync=True)
+
     def forget_session(self, session: Session, sync: bool) -> int:  # noqa: FBT001  a C call
         """Delete everything of a session; returns what to wait for."""
         for delivery in session.inflight.values():
@@ -107,6 +142,9 @@ class Ledger:
             self.forget_delivery(session, delivery)
         for packet_id in list(session.incoming_stored):
             self.forget_identifier(session, packet_id)
+        if session.abroad is not None:
+            for replay in session.abroad.replays:
+                self.forget_recall(session.client, replay.recall.filter)
         return self._change(session_key(session.client), None, sync)
 
     def forget_keys(self, keys: Iterable[bytes]) -> None:

@@ -87,6 +87,8 @@ def look_at(core: Core, link: Link, now: int) -> None:
 def end(core: Core, session: Session, now: int) -> None:
     """A session is over: forget it and its rows; its client is told only when these are gone (`core.ending`)."""
     wills.speak(core, session, now)
+    if core.roaming is not None:
+        core.roaming.changed(session)
     for filter_ in list(session.subscriptions):
         core.router.remove(filter_, bare_filter(filter_), session)
     session.gone = True
@@ -117,7 +119,9 @@ def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
 
 
 def save(core: Core, session: Session) -> int:
-    """Write a session's row, if it has or needs one; returns what to wait for."""
+    """Write a session's row, if it has or needs one, and have other nodes hear of it; returns what to wait for."""
+    if core.roaming is not None:
+        core.roaming.changed(session)
     if not core.ledger.active or not (session.persistent or session.stored):
         return 0
     session.stored = True

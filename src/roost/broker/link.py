@@ -94,3 +94,8 @@ class Link:
         self.routes: dict[bytes, Route] = {}  # topics it may publish to; bound: MAX_ROUTES
         self.held: dict[int, deque[Held]] = {}  # by kind; bound: a packet id each, see `unacknowledged`
         self.unacknowledged = 0  # QoS 1 publications whose PUBACK is held
+
+    @property
+    def by_password(self) -> bool:
+        """Whether its user, if it has one, is known by a password: not by a certificate nor by another method."""
+        return self.peer.user is None and not self.method

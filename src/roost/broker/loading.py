@@ -11,10 +11,18 @@ from collections.abc import Iterable
 
 from roost.broker import entering, lifetimes, wills
 from roost.broker.core import Core
-from roost.broker.ledger import DELIVERY, FAR, IDENTIFIER, RETAINED, SESSION
+from roost.broker.ledger import BEGAN, DELIVERY, FAR, IDENTIFIER, POSITION, RECALL, RETAINED, SESSION
 from roost.broker.message import Message
 from roost.broker.routing import publish, route_of
-from roost.broker.rows import BadRow, read_delivery, read_identifier, read_message, read_session
+from roost.broker.rows import (
+    BadRow,
+    read_delivery,
+    read_identifier,
+    read_message,
+    read_number,
+    read_recall,
+    read_session,
+)
 from roost.broker.session import QUEUED, RECEIVED, RELEASED, SENT, Delivery, Session, packet_id_of
 
 
@@ -30,6 +38,10 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
             elif kind == RETAINED:
                 message = read_message(value)
                 core.retained.set(message.topic, message, message.size, message.expires)
+            elif kind == POSITION:
+                core.positions[key[1:]] = read_number(value)
+            elif kind == BEGAN:
+                core.began = read_number(value)
             else:
                 later.append((key, value))
         except BadRow:
@@ -39,8 +51,10 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
         client, rest = _client_of(key)
         session = core.sessions.get(client)
         try:
-            if session is None or key[:1] not in {DELIVERY, IDENTIFIER}:
+            if session is None or key[:1] not in {DELIVERY, IDENTIFIER, RECALL}:
                 core.ledger.forget_keys([key])
+            elif key[:1] == RECALL:
+                core.interrupted.append((session, rest, *read_recall(value)))
             elif key[:1] == DELIVERY:
                 deliveries.setdefault(session.number, []).append(read_delivery(value, int.from_bytes(rest, "big")))
             else:

@@ -3,8 +3,9 @@
     connected, subscribed, left, over ──▶ marked ──▶ tick ──▶ an announcement into every group (`broker.announcement`)
 
 Everything is told within `PAUSE` of its change, however often it changes; what is done (acknowledged through which
-number) is told with it. A session that is online is told again before it could expire elsewhere. What other nodes tell
-is `roost.broker.hearing`'s business.
+number) is told with it. A session that is online is told again before it could expire elsewhere. Sessions that end
+with their links are told of only if they have shared subscriptions, for nodes to agree who is a member. What other
+nodes tell is `roost.broker.hearing`'s business.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from roost.broker.announcement import MAX_DONE, Announcement
+from roost.broker.filters import Options
 from roost.broker.message import Message
 from roost.broker.session import Session
 from roost.machine.contract import SECOND
@@ -21,10 +23,9 @@ PAUSE: Final = SECOND // 2
 REFRESH_S: Final = 3600  # at most, between two announcements of a session that is online
 MAX_PAYLOAD_BYTES: Final = 7000  # of an announcement, which is one reading
 MAX_DONE_BYTES: Final = 3000
+FLEETING_REFRESH_S: Final = 60  # the same for one that ends with its link
 _MIN_REFRESH_S: Final = 5
 _NUMBER_BYTES: Final = 12  # and the heads around
-_FILTERS: Final = 1
-_DONE: Final = 2
 
 
 class Roaming:
@@ -34,7 +35,8 @@ class Roaming:
         self.told = 0
         self.too_large = 0  # sessions with so many subscriptions that they stay where they are
         self._groups: Final = groups
-        self._marked: dict[bytes, tuple[Session, int]] = {}  # by client; bound: the sessions, and those that ended
+        self._changed: dict[bytes, Session] = {}  # by client; bound of both: the sessions, and those that ended
+        self._progressed: dict[bytes, Session] = {}
         self._refresh: dict[bytes, int] = {}  # by client that is online, when to tell again; bound: the sessions
         self._due: int | None = None
 
@@ -42,72 +44,84 @@ class Roaming:
         """Whether a stream is one of our panels'."""
         return any(stream.startswith(panel) for _, panel in self._groups.values())
 
-    def changed(self, session: Session, now: int) -> None:
+    def changed(self, session: Session) -> None:
         """A session came, left, is over, or has other subscriptions."""
-        self._mark(session, _FILTERS, now)
+        abroad = session.abroad
+        if abroad is None or not abroad.elsewhere or session.gone:
+            self._changed[session.client] = session
 
-    def progressed(self, session: Session, now: int) -> None:
-        """More of what a session got is done."""
-        if session.roams:
-            self._mark(session, _DONE, now)
+    def progressed(self, session: Session) -> None:
+        """A session got more, so that more will be done."""
+        self._progressed[session.client] = session
 
-    def _mark(self, session: Session, what: int, now: int) -> None:
-        if not self._groups:
-            return
-        known = self._marked.get(session.client)
-        self._marked[session.client] = (session, what if known is None else known[1] | what)
-        if self._due is None:
+    def schedule(self, now: int) -> None:
+        """End of a call: see that what was marked is told."""
+        if self._due is None and (self._changed or self._progressed):
             self._due = now + PAUSE
 
     def deadline(self) -> int | None:
         """When something is to be told."""
         refresh = min(self._refresh.values(), default=None)
         if self._due is None or refresh is None:
-            return self._due if refresh is None else refresh
+            return refresh if self._due is None else self._due
         return min(self._due, refresh)
 
     def tick(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
         """What is to be told now: announcements, each for a tree."""
         for client in [client for client, due in self._refresh.items() if due <= now]:
-            session = sessions.get(client)
             del self._refresh[client]
+            session = sessions.get(client)
             if session is not None and session.link is not None:
-                self._mark(session, _FILTERS, now)
+                self._changed[client] = session
                 self._due = now
         if self._due is None or self._due > now:
             return []
         self._due = None
-        marked, self._marked = self._marked, {}
+        changed, self._changed = self._changed, {}
+        progressed, self._progressed = self._progressed, {}
         found: list[tuple[int, Message]] = []
-        for session, what in marked.values():
-            found += self._announced(session, what, now)
+        for session in changed.values():
+            found += self._announced(session, dict(session.subscriptions), now)
+        for client, session in progressed.items():
+            if client not in changed and not session.gone:
+                found += self._announced(session, None, now)
         self.told += len(found)
         return found
 
-    def _announced(self, session: Session, what: int, now: int) -> list[tuple[int, Message]]:
-        online = session.link is not None
-        persistent = session.expiry_s > 0 and not session.gone
-        if not persistent and not session.roams:
+    def _announced(self, session: Session, filters: dict[bytes, Options] | None, now: int) -> list[tuple[int, Message]]:
+        online = session.link is not None and not session.gone
+        lasts = (session.persistent or online) and not session.gone
+        shares = any(options.shared is not None for options in session.subscriptions.values())
+        roams = lasts and (session.persistent or shares)
+        if not roams and (session.abroad is None or not session.abroad.told):
             return []  # nobody has heard of it
-        session.roams = persistent
-        if online and persistent:
-            self._refresh[session.client] = now + SECOND * min(REFRESH_S, max(_MIN_REFRESH_S, session.expiry_s // 2))
+        abroad = session.groups()
+        abroad.told = roams
+        expiry_s = session.expiry_s if roams else 0
+        if online and roams:
+            pause_s = min(REFRESH_S, max(_MIN_REFRESH_S, expiry_s // 2)) if expiry_s else FLEETING_REFRESH_S
+            self._refresh[session.client] = now + SECOND * pause_s
         else:
             self._refresh.pop(session.client, None)
-        filters = dict(session.subscriptions) if what & _FILTERS and persistent else None
         done = done_of(session)
+        if filters is None and not done:
+            self._progressed[session.client] = session
+            return []
         found: list[tuple[int, Message]] = []
         for group, (tree, _) in self._groups.items():
-            expiry_s = session.expiry_s if persistent else 0
             for part, through in enumerate(_parts(group, done)):
                 told = filters if part == 0 else None
-                said = Announcement(session.client, session.user, expiry_s, online, told, through)
+                said = Announcement(
+                    session.client, session.user, session.born, expiry_s, online and roams, told, through
+                )
                 payload = said.encode()
                 if len(payload) > MAX_PAYLOAD_BYTES:
                     self.too_large += 1
                 else:
                     found.append((tree, Message(said.topic, payload, 1, False, b"", 0, b"", now)))  # noqa: FBT003
-        session.handed = {stream: high for stream, high in session.handed.items() if done.get(stream, 0) < high}
+        abroad.handed = {stream: high for stream, high in abroad.handed.items() if done.get(stream, 0) < high}
+        if abroad.handed and not session.gone:
+            self._progressed[session.client] = session
         return found
 
 
@@ -127,8 +141,10 @@ def _parts(group: bytes, done: Mapping[bytes, int]) -> list[dict[bytes, int]]:
 
 def done_of(session: Session) -> dict[bytes, int]:
     """Through which number what a session got of each stream since the last time is acknowledged."""
-    done = dict(session.handed)
-    for delivery in [*session.inflight.values(), *session.queue]:
+    if session.abroad is None:
+        return {}
+    done = dict(session.abroad.handed)
+    for delivery in [*session.inflight.values(), *session.again, *session.queue]:
         origin = delivery.message.origin
         if origin is not None and delivery.qos:
             through = done.get(origin[1])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from roost.broker.filters import Options, Subscriptions
+from roost.broker.message import Message
 from roost.broker.session import Session
 from roost.broker.shared import Group, Shares
 
@@ -17,6 +18,10 @@ class Trees(Protocol):
     """Which topics belong to a group: the number of their tree, or None for plain MQTT."""
 
     def of(self, topic: bytes) -> int | None: ...
+
+    def refusal_of(self, tree: int, message: Message) -> str:
+        """Why a message cannot be a reading of the tree's group, empty if it can."""
+        ...
 
 
 class Target:

@@ -14,6 +14,7 @@ from roost.broker.message import Message
 from roost.broker.packets.connect import Will
 from roost.broker.packets.kept import Kept
 from roost.broker.session import RELEASED, SENT, Delivery, Session
+from roost.broker.since import Since
 from roost.errors import InvalidInput
 
 _VERSION: Final = 1
@@ -170,6 +171,8 @@ def session_value(session: Session) -> bytes:
         _blob(session.user, 2),
         session.expiry_s.to_bytes(4, "big"),
         session.ended.to_bytes(8, "big"),
+        session.born.to_bytes(8, "big"),
+        bytes((_whereabouts(session),)),
         session.will_due.to_bytes(8, "big"),
     ]
     will = session.will
@@ -197,7 +200,9 @@ def read_session(value: bytes, client: bytes, number: int) -> Session:
     """Read the row of a session."""
     row = _open(value)
     session = Session(client, number, row.blob(2))
-    session.expiry_s, session.ended, session.will_due = row.number(4), row.number(8), row.number(8)
+    session.expiry_s, session.ended, session.born = row.number(4), row.number(8), row.number(8)
+    _find(session, row.number(1))
+    session.will_due = row.number(8)
     if row.number(1):
         topic, payload, flags, kept = row.blob(2), row.blob(4), row.number(1), row.blob(4)
         properties = Kept()
@@ -216,3 +221,50 @@ def read_session(value: bytes, client: bytes, number: int) -> Session:
             shared=shared,
         )
     return session
+
+
+def _whereabouts(session: Session) -> int:
+    abroad = session.abroad
+    if abroad is None:
+        return 0
+    return (1 if abroad.elsewhere else 0) | (2 if abroad.online else 0) | (4 if abroad.told else 0)
+
+
+def _find(session: Session, whereabouts: int) -> None:
+    if whereabouts:
+        abroad = session.groups()
+        abroad.elsewhere = whereabouts & 1 != 0
+        abroad.online = whereabouts & 2 != 0
+        abroad.told = whereabouts & 4 != 0
+
+
+# -- groups
+
+
+def number_value(number: int) -> bytes:
+    """The row of a number."""
+    return seal(number.to_bytes(8, "big"))
+
+
+def read_number(value: bytes) -> int:
+    """Read the row of a number."""
+    return _open(value).number(8)
+
+
+def recall_value(since: Since, places: dict[bytes, int]) -> bytes:
+    """The row of a recall."""
+    parts = [since.time.to_bytes(8, "big"), since.number.to_bytes(8, "big"), len(places).to_bytes(4, "big")]
+    for stream, number in places.items():
+        parts += [_blob(stream, 2), number.to_bytes(8, "big")]
+    return seal(b"".join(parts))
+
+
+def read_recall(value: bytes) -> tuple[Since, dict[bytes, int]]:
+    """Read the row of a recall."""
+    row = _open(value)
+    since = Since(row.number(8), row.number(8))
+    places: dict[bytes, int] = {}
+    for _ in range(row.number(4)):
+        stream = row.blob(2)
+        places[stream] = row.number(8)
+    return since, places

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
+from roost.broker.abroad import Abroad
 from roost.broker.filters import Options
 from roost.broker.link import Link
 from roost.broker.message import Message
@@ -53,6 +54,8 @@ class Session:
         self.armed = 0  # when its timer fires, 0 for not
         self.stored = False  # it has a row
         self.gone = False
+        self.born = 0  # when it began: another session of the same client is another one
+        self.abroad: Abroad | None = None
 
         self.will: Will | None = None
         self.will_due = 0  # 0 while the link is up
@@ -71,6 +74,12 @@ class Session:
     def persistent(self) -> bool:
         """Whether it outlives its link."""
         return self.expiry_s > 0
+
+    def groups(self) -> Abroad:
+        """What it has to do with groups."""
+        if self.abroad is None:
+            self.abroad = Abroad()
+        return self.abroad
 
     def pop(self) -> None:
         """Take out what is to be sent next."""

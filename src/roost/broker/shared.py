@@ -37,6 +37,10 @@ class Group:
         """How many members there are."""
         return len(self._order)
 
+    def members(self) -> list[int]:
+        """Who they are, in the order in which they came."""
+        return self._order
+
     def options_of(self, who: int) -> Options | None:
         """How a member wants it; None when it is not one."""
         return self._options.get(who)

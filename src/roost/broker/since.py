@@ -31,6 +31,14 @@ class Since(NamedTuple):
     number: int = 0
 
 
+def since_of(user: list[tuple[bytes, bytes]]) -> bytes:
+    """What the user properties of a SUBSCRIBE say, empty if nothing."""
+    for name, value in user:
+        if name == PROPERTY:
+            return value
+    return b""
+
+
 def split_since(filter_: bytes) -> tuple[bytes, bytes]:
     """Take `$since/<when>/<filter>` apart: when, and the filter; when is empty for any other filter."""
     if not filter_.startswith(PREFIX):

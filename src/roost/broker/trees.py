@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from roost.broker.message import Message
 from roost.broker.packets.fields import check_filter
 from roost.broker.patterns import matches
 from roost.broker.settings import DISK
 from roost.naming.building import Panel
+from roost.trust.building import MAX_PARTS
+from roost.wire.tlv import MAX_PACKET_BYTES
 
 MAX_REMEMBERED: Final = 65_536
+MIN_PARTS: Final = 2
+_AROUND_BYTES: Final = 500  # of a reading: signature with its key's name, and the heads of elements
 
 
 class Tree:
@@ -55,3 +60,19 @@ class Trees:
             self._known.clear()
         self._known[topic] = found
         return found
+
+    def refusal_of(self, tree: int, message: Message) -> str:
+        """Why a message cannot be a reading of the tree's group, empty if it can."""
+        panel = self.all[tree].panel
+        return "the topic has no group" if panel is None else why_not(panel, message)
+
+
+def why_not(panel: Panel, message: Message) -> str:
+    """Why a message cannot be a reading that a panel publishes, empty if it can."""
+    parts = message.topic.count(b"/") + 1
+    if not MIN_PARTS <= parts <= MAX_PARTS:
+        return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {parts}"
+    size_bytes = len(panel.name.value) + 2 * len(message.topic) + len(message.payload) + len(message.kept)
+    if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_PACKET_BYTES:
+        return f"a message of a group is one packet of {MAX_PACKET_BYTES} bytes at most, all included: make it smaller"
+    return ""

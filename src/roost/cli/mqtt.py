@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=("run", "reload", "check", "sample"),
         default="run",
         help="run (default); reload: have the one that runs read users, permissions and certificates again; "
-        "check: say what is wrong with a configuration; sample: print one with every key",
+        "check: say what is wrong with a configuration and its files; sample: print one with every key",
     )
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="the configuration as YAML")
     parser.add_argument(
@@ -61,8 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     config = config_of(options)
     if options.action == "check":
-        print(f"can run: {', '.join(map(str, config.listeners))}; store {config.store or 'in memory'}")
-        return 0
+        return _check(config)
     if options.action == "reload":
         return _reload(config)
     start_log(verbose=options.verbose)
@@ -143,6 +142,20 @@ def _within_limits(config: Config) -> Config:
         return config
     note(f"lets in {room} connections at most: the system allows this process {most} open files (ulimit -Hn)")
     return replace(config, bounds=replace(config.bounds, max_links=room))
+
+
+def _check(config: Config) -> int:
+    """Read everything that running it would read before anybody is let in; raises `BadConfig` with all mistakes."""
+    from roost.cli import note
+    from roost.host.mqtt.listener import contexts_of
+    from roost.host.mqtt.reload import Sources, load
+
+    security = load(Sources(config.users, config.permissions, lambda: contexts_of(config.listeners)))
+    for warning in security.warnings:
+        note(warning)
+    users = f"; users: {len(security.users)}" if config.users is not None else ""
+    print(f"can run: {', '.join(map(str, config.listeners))}; store {config.store or 'in memory'}{users}")
+    return 0
 
 
 def _reload(config: Config) -> int:

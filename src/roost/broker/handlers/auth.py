@@ -8,6 +8,8 @@ answer is out it goes on as it was, and a refusal ends the link [MQTT-4.12.1-2].
 
 from __future__ import annotations
 
+from typing import Final
+
 from roost.broker.answers import check_size
 from roost.broker.core import Core
 from roost.broker.effects import Authenticate, Verdict
@@ -19,10 +21,15 @@ from roost.broker.packets.reasons import (
     NOT_AUTHORIZED,
     PROTOCOL_ERROR,
     RE_AUTHENTICATE,
+    SERVER_BUSY,
+    SERVER_UNAVAILABLE,
     SUCCESS,
+    UNSPECIFIED_ERROR,
     Malformed,
     name_of,
 )
+
+_OUR_OWN: Final = frozenset({UNSPECIFIED_ERROR, SERVER_UNAVAILABLE, SERVER_BUSY})  # failures that are no wrong password
 
 
 def handle(core: Core, link: Link, frame: bytes) -> None:
@@ -53,7 +60,8 @@ def judged(core: Core, link: Link, verdict: Verdict, now: int) -> None:
         check_size(link, question)
         core.send(link, question)
     elif verdict.reason != SUCCESS:
-        core.limiter.failed(link.peer.address, now)
+        if verdict.reason not in _OUR_OWN:
+            core.limiter.failed(link.peer.address, now)
         reason = NOT_AUTHORIZED if link.state == CONNECTED else verdict.reason
         raise Malformed(reason, verdict.why or name_of(verdict.reason))
     elif link.state != CONNECTED:

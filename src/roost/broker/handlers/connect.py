@@ -2,9 +2,11 @@
 
     CONNECT ─▶ checked ─▶ who is it? ─Authenticate … authenticated─▶ admitted ─▶ session ─▶ CONNACK ─▶ its messages
 
-A client id names one session; the link that has it is ended when another asks for it [MQTT-3.1.4-3]. Somebody else's
-session is never handed over: a client id that comes back under another user starts clean. CONNACK waits for the disk
-when a session that was there goes on or is thrown away: a crash must not undo what the client was told.
+A client id names one session; the link that has it is ended when another asks for it [MQTT-3.1.4-3]. But nothing
+proves a client id, and a user does not end, take or learn of another's session: whoever asks for its id is refused for
+as long as it lasts. A session of nobody, the anonymous of this machine, gives way to a user, who starts clean: else it
+could keep a user out. CONNACK waits for the disk when a session that was there goes on or is thrown away: a crash must
+not undo what the client was told.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from typing import Final
 
 from roost.broker import lifetimes
+from roost.broker.access import ANONYMOUS
 from roost.broker.core import Core
 from roost.broker.delivery import resume
 from roost.broker.effects import Authenticate
@@ -87,7 +90,11 @@ def admit(core: Core, link: Link, user: bytes, data: bytes, now: int) -> None:
         raise Malformed(NOT_AUTHORIZED, "the user may not connect")
     if connect.will is not None and not core.access.may_publish(user, link.client, connect.will.topic):
         raise Malformed(NOT_AUTHORIZED, "the will's topic may not be published to")
-    if link.client not in core.sessions and len(core.sessions) >= core.settings.max_sessions:
+    session = core.sessions.get(link.client)
+    if session is not None and not _gives_way(session, user, now):
+        core.stats.sessions_refused += 1
+        raise Malformed(CLIENT_IDENTIFIER_NOT_VALID, "the client id is another user's; choose another one")
+    if session is None and len(core.sessions) >= core.settings.max_sessions:
         core.stats.sessions_refused += 1
         raise Malformed(QUOTA_EXCEEDED, f"there are {len(core.sessions)} sessions, which is the limit")
     if not core.limiter.enter(user):
@@ -97,17 +104,27 @@ def admit(core: Core, link: Link, user: bytes, data: bytes, now: int) -> None:
     _start(core, link, connect, data, now)
 
 
+def _gives_way(session: Session, user: bytes, now: int) -> bool:
+    """Whether this user may have the client id of a session: it is the user's own, nobody's, or over."""
+    if session.user == user or session.user == ANONYMOUS:  # noqa: PLR1714  a set of two would be made every time
+        return True
+    return session.link is None and 0 < lifetimes.expires(session) <= now
+
+
 def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> None:
     present = _make_room(core, link, connect.clean_start, now)
     session = core.sessions.get(link.client)
     if session is None:
         session = Session(link.client, core.next_number(), link.user)
+        session.born = now
         core.sessions[link.client] = session
         core.numbers[session.number] = session
     session.expiry_s = _expiry_s(core, connect)
     session.ended = 0
     session.will = connect.will
     session.will_due = 0  # the client is back in time [MQTT-3.1.3-9]
+    if session.abroad is not None:
+        session.abroad.come_back(now)
     session.link = link
     link.session = session
     link.state = CONNECTED
@@ -119,9 +136,7 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
         link.quota = properties.receive_maximum
     link.quota = min(link.quota, core.settings.max_inflight)
     link.alias_maximum = max(0, properties.topic_alias_maximum)
-    link.rate = core.limiter.rate(now)
-    limits = core.limiter.limits
-    link.limited = link.rate.limited or bool(limits.address_messages_per_s or limits.address_bytes_per_s)
+    core.limit(link, now)
     ticket = lifetimes.save(core, session)
     link.gate = ticket if present else core.ending.get(link.client, 0)
     answer = welcome(core, link, session, connect, present, data)

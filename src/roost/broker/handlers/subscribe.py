@@ -1,11 +1,13 @@
 """SUBSCRIBE: which topics a client wants, and the retained messages that it gets at once (section 3.8).
 
 A filter is granted, or refused with its reason; the others of the packet are not touched by that. `$share/<name>/…`
-takes turns with others and gets no retained messages [MQTT-3.8.4-4].
+takes turns with others and gets no retained messages [MQTT-3.8.4-4]. Who asks for the past (`roost.broker.since`) gets
+that instead of them: the last message of a topic is in it.
 """
 
 from __future__ import annotations
 
+from roost.broker import recalling
 from roost.broker.access import NOTHING
 from roost.broker.answers import check_size, hold
 from roost.broker.core import Core
@@ -13,7 +15,7 @@ from roost.broker.delivery import deliver
 from roost.broker.filters import Options
 from roost.broker.lifetimes import save
 from roost.broker.link import Held, Link
-from roost.broker.packets.fields import is_shared, split_shared
+from roost.broker.packets.fields import check_filter, is_shared, split_shared
 from roost.broker.packets.framing import SUBACK
 from roost.broker.packets.reasons import (
     NOT_AUTHORIZED,
@@ -26,6 +28,7 @@ from roost.broker.packets.reasons import (
 )
 from roost.broker.packets.subscribe import Subscription, parse_subscribe, suback
 from roost.broker.session import Session
+from roost.broker.since import Since, read_since, since_of, split_since
 
 
 def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
@@ -37,11 +40,22 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
         raise Malformed(SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED, "subscription identifiers are switched off")
     codes: list[int] = []
     wanted: list[tuple[Subscription, Options, bytes]] = []  # whose retained messages are to be sent
+    recalled: list[tuple[bytes, Options, Since]] = []  # whose past is to be sent
+    said = since_of(request.user)
     for subscription in request.subscriptions:
-        shared, bare = (
-            split_shared(subscription.filter) if is_shared(subscription.filter) else (None, subscription.filter)
-        )
-        refusal = _refusal(core, session, subscription, shared, bare)
+        when, filter_ = split_since(subscription.filter)
+        shared, bare = split_shared(filter_) if is_shared(filter_) else (None, filter_)
+        refusal = _refusal(core, session, filter_, shared, bare)
+        since: Since | None = None
+        if not refusal and (when or said):
+            try:
+                since = read_since(when or said, now)
+                check_filter(filter_)
+            except Malformed as error:
+                core.reject(link, str(error), subscription.filter)
+                refusal = TOPIC_FILTER_INVALID
+            if shared is not None:
+                refusal = TOPIC_FILTER_INVALID
         if refusal:
             codes.append(refusal)
             core.stats.filters_refused += 1
@@ -53,9 +67,11 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
             identifier=request.identifier,
             shared=shared,
         )
-        new = core.router.add(subscription.filter, bare, session, options)
+        new = core.router.add(filter_, bare, session, options)
         codes.append(options.qos)
-        if shared is None and (subscription.retain_handling == 0 or (subscription.retain_handling == 1 and new)):
+        if since is not None:
+            recalled.append((filter_, options, since))
+        elif shared is None and (subscription.retain_handling == 0 or (subscription.retain_handling == 1 and new)):
             wanted.append((subscription, options, bare))  # [MQTT-3.3.1-9 to 3.3.1-11]
     granted = any(code <= 2 for code in codes)
     ticket = save(core, session) if granted else 0
@@ -64,9 +80,11 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     hold(core, link, Held(SUBACK, request.packet_id, answer, ticket))
     for _, options, bare in wanted:
         _send_retained(core, session, options, bare, now)
+    for filter_, options, since in recalled:
+        recalling.begin(core, session, filter_, options, since)
 
 
-def _refusal(core: Core, session: Session, subscription: Subscription, shared: bytes | None, bare: bytes) -> int:
+def _refusal(core: Core, session: Session, filter_: bytes, shared: bytes | None, bare: bytes) -> int:
     """Say why a filter is refused, 0 if it is not."""
     settings = core.settings
     if shared is not None and not settings.shared_available:
@@ -75,7 +93,7 @@ def _refusal(core: Core, session: Session, subscription: Subscription, shared: b
         return WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED
     if bare.count(b"/") >= settings.max_levels:
         return TOPIC_FILTER_INVALID
-    if subscription.filter not in session.subscriptions and len(session.subscriptions) >= settings.max_filters:
+    if filter_ not in session.subscriptions and len(session.subscriptions) >= settings.max_filters:
         return QUOTA_EXCEEDED
     if core.access.reach(session.user, session.client, bare) == NOTHING:
         return NOT_AUTHORIZED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from roost.broker import recalling
 from roost.broker.answers import check_size, hold
 from roost.broker.core import Core
 from roost.broker.lifetimes import bare_filter, save
@@ -9,6 +10,7 @@ from roost.broker.link import Held, Link
 from roost.broker.packets.framing import UNSUBACK
 from roost.broker.packets.reasons import NO_SUBSCRIPTION_EXISTED, SUCCESS
 from roost.broker.packets.unsubscribe import parse_unsubscribe, unsuback
+from roost.broker.since import split_since
 
 
 def handle(core: Core, link: Link, frame: bytes) -> None:
@@ -18,6 +20,8 @@ def handle(core: Core, link: Link, frame: bytes) -> None:
     packet_id, filters = parse_unsubscribe(frame, link.version)
     codes: list[int] = []
     for filter_ in filters:
+        filter_ = split_since(filter_)[1]  # noqa: PLW2901  a past is asked for once, the subscription is without it
+        recalling.end(core, session, filter_)
         found = core.router.remove(filter_, bare_filter(filter_), session)
         codes.append(SUCCESS if found else NO_SUBSCRIPTION_EXISTED)
     ticket = save(core, session) if SUCCESS in codes else 0

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from roost.broker.broker import Broker
+from roost.broker.roaming import Roaming
 from roost.broker.trees import Tree, Trees
 from roost.host.joining import group_file
 from roost.host.keystore import KeyStore
@@ -34,6 +35,15 @@ def trees_of(config: Config) -> Trees:
     )
 
 
+def roaming_of(trees: Trees) -> Roaming:
+    """Who tells other nodes of sessions: by group, any tree of it, and our panel."""
+    groups: dict[bytes, tuple[int, bytes]] = {}
+    for tree in trees.all:
+        if tree.panel is not None:
+            groups.setdefault(tree.panel.group.name.value, (tree.number, tree.panel.name.value))
+    return Roaming(groups)
+
+
 @asynccontextmanager
 async def joined(
     config: Config, keys: KeyStore, trees: Trees, broker: Broker, server: Server, version: str
@@ -53,11 +63,11 @@ async def joined(
         told=gateways.told,
         version=version,
     ) as running:
-        broker.history = gateways
         server.insert = gateways.insert
         panels = [each.panel for each in config.groups]
         alone = not config.node.uplinks
         gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
+        server.execute(broker.join(gateways, roaming_of(trees), now), now)
         try:
             yield running
         finally:

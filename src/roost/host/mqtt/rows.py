@@ -2,7 +2,8 @@
 
 While the thread writes one group of `Keep`s, those that come wait, and then make up the next group, which is one batch
 and at most one sync (group commit). Answers come in the order of the tickets. A group that cannot be written is
-answered with a sentence; the next one is tried again, for there may be room by then.
+answered with a sentence, and with it all that has come behind it, unwritten: what is on the disk is always everything
+up to some ticket. What comes after that answer is tried again, for there may be room by then.
 
 RocksDB's own synchronous write does not let Python go on meanwhile (rocksdict holds the interpreter's lock), forcing
 the log afterwards does. So batches are written to the log first, where they survive the death of this process, and the
@@ -112,14 +113,17 @@ class Rows:
         os.close(self._lock)
 
     def _work(self) -> None:
-        """In the thread: one group after the other, until nothing waits; the event loop may be busy meanwhile."""
+        """In the thread: one group after the other, until nothing waits or one fails; the event loop may be busy."""
         while True:
             with self._mutex:
                 group, self._waiting = self._waiting, []
                 if not group:
                     self._is_busy = False
                     return
-            self._loop.call_soon_threadsafe(self._tell, group, self._write(group))
+            why = self._write(group)
+            self._loop.call_soon_threadsafe(self._tell, group, why)
+            if why:
+                return  # busy, so that nothing more is written until the broker hears of it
 
     def _write(self, group: list[Keep]) -> str:
         try:
@@ -139,6 +143,11 @@ class Rows:
 
     def _tell(self, group: list[Keep], why: str) -> None:
         self.groups += 1
+        if why:
+            with self._mutex:
+                group += self._waiting  # what came behind is not to be on the disk without it
+                self._waiting = []
+                self._is_busy = False
         self.waiting_bytes -= sum(map(_size_bytes, group))
         self._unanswered -= len(group)
         if not self._unanswered:

@@ -8,7 +8,7 @@ broker stops reading until less does: then everybody waits a little, and nobody'
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from roost.broker.access import Access
@@ -42,7 +42,9 @@ class Machine(Protocol):
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]: ...
     def tick(self, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
-    def reloaded(self, access: Access, settings: BrokerSettings, now: int) -> list[Effect]: ...
+    def reloaded(
+        self, access: Access, settings: BrokerSettings, now: int, *, gone: Iterable[bytes]
+    ) -> list[Effect]: ...
     def stop(self, now: int) -> list[Effect]: ...
 
 
@@ -96,7 +98,7 @@ class Server:
         for warning in fresh.warnings:
             self.journal.warn("%s", warning)
         now = self.clock()
-        self.execute(self.machine.reloaded(fresh.access, settings, now), now)
+        self.execute(self.machine.reloaded(fresh.access, settings, now, gone=self.security.gone), now)
 
     async def stop(self) -> None:
         """Finish what is being kept, so that it can still be acknowledged; then say goodbye and close every link."""

@@ -1,0 +1,58 @@
+"""What a session has to do with groups beyond its queue: the past it asked for, and other nodes it may live at.
+
+Most sessions have none of this; `Session.abroad` is None then.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.broker.filters import Options
+from roost.broker.recall import Recall
+
+MAX_STREAMS: Final = 20_000  # of which it is known how far they are done, or were handed on
+
+
+class Replay:
+    """A past that is being delivered, and how it is wanted."""
+
+    def __init__(self, recall: Recall, options: Options) -> None:
+        self.recall: Final = recall
+        self.options: Final = options
+
+
+class Abroad:
+    """One session's."""
+
+    def __init__(self) -> None:
+        self.replays: list[Replay] = []  # the first is under way; bound: settings.max_filters
+        self.handed: dict[bytes, int] = {}  # by stream, the last number it got and others were not told of
+        self.done: dict[bytes, int] = {}  # by stream, what is acknowledged at another node; bound of both: MAX_STREAMS
+        self.elsewhere = False  # another node has it
+        self.online = False  # there
+        self.fleeting = False  # it ends with its link there, and is known here for its shared subscriptions only
+        self.told = False  # other nodes know of it
+        self.heard = 0  # the time of the last announcement that was believed
+        self.began = 0  # when it came to this node
+
+    def come_back(self, now: int) -> None:
+        """Its client is at this node."""
+        self.elsewhere = False
+        self.fleeting = False
+        self.began = now
+
+    def hand(self, stream: bytes, number: int) -> None:
+        """It got a reading, or will."""
+        if stream not in self.handed and len(self.handed) >= MAX_STREAMS:
+            del self.handed[next(iter(self.handed))]
+        self.handed[stream] = number
+
+    def note_done(self, stream: bytes, number: int) -> None:
+        """All through this number is acknowledged."""
+        if stream not in self.done and len(self.done) >= MAX_STREAMS:
+            del self.done[next(iter(self.done))]
+        self.done[stream] = max(number, self.done.get(stream, 0))
+
+    def covers(self, topic: bytes) -> bool:
+        """Whether live messages of a topic are left to a past that is being delivered."""
+        return any(replay.recall.covers(topic) for replay in self.replays)

@@ -1,0 +1,93 @@
+"""Delivering the past: recalls of sessions, piece by piece, as fast as their links take it.
+
+A recall goes on for as long as its session lives, with whatever link it has; that of a persistent session has a row,
+and goes on after a restart too. No more is read than there is room for: the past waits in the repo, not in memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.broker.abroad import Replay
+from roost.broker.core import Core
+from roost.broker.delivery import deliver
+from roost.broker.filters import Options
+from roost.broker.recall import Recall
+from roost.broker.session import Session
+from roost.broker.since import Since
+
+PIECE: Final = 500  # messages of a session in one call
+AHEAD: Final = 64  # that may wait in its queue
+MAX_ROW_STREAMS: Final = 2000  # a recall of more begins anew after a crash
+
+
+def begin(core: Core, session: Session, filter_: bytes, options: Options, since: Since) -> None:
+    """Have a session get the past of a filter, then what comes."""
+    if core.history is None:
+        return
+    _add(core, session, Recall(filter_, since, core.history), options)
+
+
+def resume(core: Core, session: Session, filter_: bytes, since: Since, places: dict[bytes, int]) -> None:
+    """Go on with what an earlier process began."""
+    options = session.subscriptions.get(filter_)
+    if core.history is not None and options is not None:
+        _add(core, session, Recall(filter_, since, core.history, places), options)
+
+
+def _add(core: Core, session: Session, recall: Recall, options: Options) -> None:
+    end(core, session, recall.filter)
+    session.groups().replays.append(Replay(recall, options))
+    core.recalling[session.number] = session
+    _save(core, session, recall)
+
+
+def end(core: Core, session: Session, filter_: bytes) -> None:
+    """Have a session get no more of the past of a filter."""
+    if session.abroad is not None:
+        for replay in session.abroad.replays:
+            if replay.recall.filter == filter_:
+                core.ledger.forget_recall(session.client, filter_)
+        session.abroad.replays = [replay for replay in session.abroad.replays if replay.recall.filter != filter_]
+
+
+def proceed(core: Core, now: int) -> bool:
+    """Deliver a piece of each past that has room; whether there is more to deliver at once."""
+    more = False
+    for number, session in list(core.recalling.items()):
+        if session.gone or session.abroad is None or not session.abroad.replays:
+            del core.recalling[number]
+        elif session.link is not None and _proceed(core, session, now):
+            more = True
+    return more
+
+
+def _proceed(core: Core, session: Session, now: int) -> bool:
+    link, abroad = session.link, session.abroad
+    assert link is not None  # noqa: S101  the caller has looked
+    assert abroad is not None  # noqa: S101  as above
+    left = PIECE
+    while abroad.replays and link.room > 0 and len(session.queue) < AHEAD:
+        if not left:
+            break
+        replay = abroad.replays[0]
+        message = replay.recall.next(link.version, now)
+        if message is None:
+            end(core, session, replay.recall.filter)
+            continue
+        left -= 1
+        if core.access.may_receive(session.user, session.client, message.topic):
+            options = replay.options
+            qos = min(message.qos, options.qos)
+            identifiers = [options.identifier] if options.identifier else None
+            deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
+    if left < PIECE and abroad.replays:
+        _save(core, session, abroad.replays[0].recall)
+    return left == 0
+
+
+def _save(core: Core, session: Session, recall: Recall) -> None:
+    if session.persistent:
+        places = recall.places()
+        if len(places) <= MAX_ROW_STREAMS:
+            core.ledger.save_recall(session.client, recall.filter, recall.since, places)
