@@ -13,7 +13,7 @@ COMPILED := env -u PYTHONPATH
 # Two at a time, but for those with Spark: they share one JVM, which takes both cores, and run once, as installed.
 PYTEST := $(BIN)/pytest -n 2 --ignore tests/spark
 # What starts programs and peers, and runs the pages, is run once too, as users run it.
-LOGIC := tests/unit tests/property tests/contract tests/sim
+LOGIC := tests/unit tests/property tests/contract tests/conformance tests/sim
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
