@@ -61,11 +61,11 @@ Start = Callable[[Path], AbstractContextManager[Broker]]  # in a folder of its o
 
 
 @contextlib.contextmanager
-def roost(folder: Path, *, disk: bool = False) -> Iterator[Broker]:
+def roost(folder: Path, *, disk: bool = False, more: str = "", home: Path | None = None) -> Iterator[Broker]:
     """Ours, as people run it; on disk, a message is forced there before it is acknowledged."""
     port, file = free_port(), folder / "roost.yaml"
     kept = f"store: {folder / 'store'}\ndurability: disk" if disk else "store: memory\ndurability: received"
-    file.write_text(f"listeners: [{{tcp: '127.0.0.1:{port}'}}]\n{kept}\n{_ROOST}")
+    file.write_text(f"listeners: [{{tcp: '127.0.0.1:{port}'}}]\n{kept}\n{_ROOST}{more}")
     command = [
         sys.executable,
         "-c",
@@ -74,7 +74,7 @@ def roost(folder: Path, *, disk: bool = False) -> Iterator[Broker]:
         "-c",
         str(file),
     ]
-    with _process(command, folder) as child:
+    with _process(command, folder, home) as child:
         _wait_for_line(child, "ready")
         yield Broker(port, child.pid)
 
@@ -139,13 +139,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _process(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
+def _process(command: list[str], folder: Path, home: Path | None = None) -> Iterator[subprocess.Popen[str]]:
     """Run it until the block ends; what it complains about is shown only when something went wrong."""
     raise_file_limit()
     complaints = folder / "stderr"
+    environment = os.environ if home is None else os.environ | {"ROOST_HOME": str(home)}
     with (
         complaints.open("w") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as child,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment) as child,
     ):
         try:
             yield child

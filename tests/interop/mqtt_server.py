@@ -24,6 +24,7 @@ from roost.host.mqtt.passwords import LIGHT, PasswordHash
 PASSWORD: Final = "secret"
 KEEP_ALIVE_S: Final = 300  # the most that this server allows
 MAX_PACKET_BYTES: Final = 2 << 20
+RECEIVE_MAXIMUM: Final = 50
 WAIT_S: Final = 30.0
 
 _RUN: Final = "import sys; from roost.cli import main; sys.exit(main())"
@@ -80,7 +81,7 @@ class MqttServer:
                 for transport, port in self.ports.items()
             ],
             "store": "store",
-            "packets": {"max_bytes": MAX_PACKET_BYTES, "receive_maximum": 50},
+            "packets": {"max_bytes": MAX_PACKET_BYTES, "receive_maximum": RECEIVE_MAXIMUM},
             "sessions": {"max_keep_alive": KEEP_ALIVE_S},
             "features": {"sys_interval": 1, "response_prefix": "answers/"},
         }
@@ -129,7 +130,7 @@ def running_mqtt_server(folder: Path, *, for_anyone: bool = False) -> Iterator[M
 
 def _steady_ports(count: int) -> list[int]:
     """Free ports that the system gives to nobody else by itself, so that they are free after a restart."""
-    first, found = 10_000 + os.getpid() * 8 % 20_000, []
+    first, found = 10_000 + os.getpid() * 16 % 20_000, []
     for port in range(first, 32_768):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))

@@ -20,6 +20,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MqttServer]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def open_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MqttServer]:
+    """A server that has no users and no permissions."""
+    with running_mqtt_server(tmp_path_factory.mktemp("mqtt"), for_anyone=True) as started:
+        yield started
+
+
 # -- who may do what
 
 
@@ -57,17 +64,22 @@ def test_a_wrong_password_is_refused(server: MqttServer, version: MQTTProtocolVe
 
 
 @versions
-def test_a_will_where_one_may_not_write_is_not_published(server: MqttServer, version: MQTTProtocolVersion) -> None:
+def test_a_will_where_one_may_not_write_is_refused(server: MqttServer, version: MQTTProtocolVersion) -> None:
+    client = PahoClient(server, version, user=("anna", PASSWORD), will=("home/bert/will", b"", {}))
+    assert client.reason == 0x87
+    client.close()
+
+
+@versions
+def test_a_will_cannot_speak_for_the_server(open_server: MqttServer, version: MQTTProtocolVersion) -> None:
     place = fresh()
-    client = PahoClient(server, version, user=("anna", PASSWORD), will=(f"home/bert/{place}", b"", {}))
-    with PahoClient(server, version) as watcher:
-        watcher.subscribe(f"home/+/{place}")
-        if client.reason == 0:
-            client.cut()
-        else:
-            client.close()
-        watcher.publish(f"home/anna/{place}", b"")
-        assert [topic for topic, _ in watcher.heard()] == [f"home/anna/{place}"]
+    with PahoClient(open_server, version) as watcher:
+        watcher.subscribe("$SYS/forged", place)
+        forger = PahoClient(open_server, version, place, will=("$SYS/forged", b"forged", {}))
+        with PahoClient(open_server, version, place) as successor:
+            successor.publish(place, b"who takes the name over has had the will published")
+        assert [topic for topic, _ in watcher.heard()] == [place]
+        forger.close()
 
 
 # -- transports

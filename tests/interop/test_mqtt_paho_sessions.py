@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 from tests.interop.mqtt_server import MqttServer, fresh, running_mqtt_server
-from tests.interop.paho_client import V5, PahoClient, staying, versions
+from tests.interop.paho_client import V4, V5, PahoClient, staying, versions
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,7 @@ def test_messages_wait_for_a_client_that_is_away(server: MqttServer, version: MQ
         assert client.nothing_more(), "a clean start forgets the subscription"
 
 
-@versions
-@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize(("version", "qos"), [(V4, 1), (V5, 2)])
 def test_sessions_and_retained_messages_survive_kill_9(
     server: MqttServer, version: MQTTProtocolVersion, qos: int
 ) -> None:
@@ -140,6 +139,11 @@ def test_what_was_not_acknowledged_comes_again(server: MqttServer, version: MQTT
         for message in second:
             again.acknowledge(message)
         assert again.nothing_more()
+
+
+def test_a_session_lasts_no_longer_than_the_server_wants(server: MqttServer) -> None:
+    with PahoClient(server, V5, properties={"SessionExpiryInterval": 0xFFFFFFFF}) as client:
+        assert client.told.SessionExpiryInterval == 7 * 24 * 3600
 
 
 def test_a_client_may_change_its_mind_about_its_session_when_it_leaves(server: MqttServer) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
-from tests.interop.mqtt_server import KEEP_ALIVE_S, MqttServer, fresh, running_mqtt_server
+from tests.interop.mqtt_server import KEEP_ALIVE_S, MAX_PACKET_BYTES, MqttServer, fresh, running_mqtt_server
 from tests.interop.paho_client import V5, PahoClient, staying, versions
 
 
@@ -32,10 +32,26 @@ def test_a_shared_subscription_is_shared_by_three(server: MqttServer, version: M
         shares = [member.heard(20) for member in members]
         assert sorted(int(payload) for share in shares for _, payload in share) == list(range(60))
         assert all(member.nothing_more() for member in members)
-        members[0].cut()
+        members[0].unsubscribe(f"$share/crew/{place}/+")
         for number in range(10):
             speaker.publish(f"{place}/again", b"%d" % number, 1)
         assert len(members[1].heard(5) + members[2].heard(5)) == 10
+
+
+@versions
+def test_what_a_member_did_not_acknowledge_goes_to_another(server: MqttServer, version: MQTTProtocolVersion) -> None:
+    place = fresh()
+    leaving = PahoClient(server, version, manual=True)
+    with PahoClient(server, version) as staying:
+        for member in (leaving, staying):
+            member.subscribe(f"$share/crew/{place}", qos=1)
+        for number in range(10):
+            staying.publish(place, b"%d" % number, 1)
+        mine, theirs = staying.heard(5), leaving.heard(5)
+        leaving.cut()
+        again = staying.heard(5)
+        assert again == theirs, "in their order"
+        assert sorted(mine + again) == [(place, b"%d" % number) for number in range(10)]
 
 
 def test_overlapping_subscriptions_tell_their_identifiers(server: MqttServer) -> None:
@@ -113,6 +129,7 @@ def test_messages_expire_and_tell_how_long_they_have_left(server: MqttServer) ->
         client.subscribe(f"{place}/+", qos=1)
     with PahoClient(server, V5) as speaker, PahoClient(server, V5) as watcher:
         speaker.publish(f"{place}/short", b"", 1, MessageExpiryInterval=1)
+        speaker.publish(f"{place}/short", b"kept", 1, retain=True, MessageExpiryInterval=1)
         speaker.publish(f"{place}/long", b"", 1, MessageExpiryInterval=1000)
         speaker.publish(f"{place}/never", b"", 1)
         watcher.subscribe(f"{place}/clock")  # a will that comes after more than a second is this test's clock
@@ -123,6 +140,8 @@ def test_messages_expire_and_tell_how_long_they_have_left(server: MqttServer) ->
         assert (long.topic, never.topic) == (f"{place}/long", f"{place}/never")
         assert 900 <= long.properties.MessageExpiryInterval <= 998
         assert not hasattr(never.properties, "MessageExpiryInterval")
+        client.subscribe(f"{place}/short")
+        assert client.nothing_more(), "what is retained expires too"
 
 
 def test_a_request_is_answered_where_its_properties_say(server: MqttServer) -> None:
@@ -169,8 +188,8 @@ def test_what_is_too_large_for_the_server_ends_the_connection(server: MqttServer
     place = fresh()
     with PahoClient(server, version) as client:
         if version == V5:
-            assert client.told.MaximumPacketSize == 2 << 20
-        client.publish_on(place, bytes(2 << 20), 1)
+            assert client.told.MaximumPacketSize == MAX_PACKET_BYTES
+        client.publish_on(place, bytes(MAX_PACKET_BYTES), 1)
         client.until(lambda: client.ended is not None)
         if version == V5:
             assert client.ended == 0x95

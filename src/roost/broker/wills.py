@@ -2,11 +2,12 @@
 
 MQTT 5.0 section 3.1.2.5, 3.1.1 section 3.1.2.5. A will waits for its delay, and is dropped when the client is back
 before [MQTT-3.1.3-9]; when the session ends first it is published then [MQTT-3.1.2-8]. A DISCONNECT that says so
-deletes it [MQTT-3.1.2-10, 3.14.4-3].
+deletes it [MQTT-3.1.2-10, 3.14.4-3]. One on a topic that is the server's own is taken and never spoken.
 """
 
 from __future__ import annotations
 
+from roost.broker.announcement import RESERVED
 from roost.broker.core import Core
 from roost.broker.message import Message
 from roost.broker.routing import publish_anywhere
@@ -33,7 +34,8 @@ def speak(core: Core, session: Session, now: int) -> None:
     session.will_due = 0
     if will is None:
         return
-    if not core.access.may_publish(session.user, session.client, will.topic):  # permissions may have changed
+    reserved = will.topic.startswith((b"$SYS/", RESERVED))  # as the wills of mosquitto's bridges are
+    if reserved or not core.access.may_publish(session.user, session.client, will.topic):  # which may have changed
         core.stats.denied += 1
         return
     expiry_s = will.properties.expiry_s

@@ -7,12 +7,15 @@ boundaries mean nothing [MQTT-6.0.0-2]. Frames are not compressed. Pings are ans
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
+
+from roost.host.address import is_loopback
 
 _MQTT: Final = Subprotocol("mqtt")
 _CLOSED: Final = "the other end closed it"
@@ -58,7 +61,7 @@ class WebSocket:
         return b"".join(self._protocol.data_to_send())
 
     def _greet(self, request: Request) -> None:
-        self.is_page = "Origin" in request.headers
+        self.is_page = _is_page(request)
         response = self._protocol.accept(request)
         self._protocol.send_response(response)
         self.ready = self._protocol.state is OPEN
@@ -73,3 +76,16 @@ class WebSocket:
     def _why(self) -> str:
         trouble = self._protocol.handshake_exc or self._protocol.parser_exc
         return f"WebSocket failed: {trouble}" if trouble is not None else _CLOSED
+
+
+def _is_page(request: Request) -> bool:
+    """Whether a page of another web site may be behind it: an Origin that is not this very address of this machine.
+
+    Equal names are not enough, for a name can be made to mean this machine; numbers and localhost cannot.
+    """
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return False
+    host = request.headers.get("Host", "")
+    name = urlsplit(f"//{host}").hostname or ""
+    return urlsplit(origin).netloc != host or not (name == "localhost" or is_loopback(name))
