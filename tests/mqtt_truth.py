@@ -150,8 +150,10 @@ class Truth:
             return
         held.linked = False
         held.asked.clear()
+        before = (held.shortest_s, held.longest_s, held.ended)
         held.ended = held.ended_late = now
         if held.joining is not None:  # it may have been let in before, or not
+            held.before = held.before or before  # a crash may undo what nobody was told
             clean, wanted_s = held.joining
             held.joining = None
             held.shortest_s, held.longest_s = min(held.shortest_s, wanted_s), max(held.longest_s, wanted_s)

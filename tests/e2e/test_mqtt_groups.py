@@ -278,6 +278,23 @@ def test_a_restart_hands_on_what_came_meanwhile(home: Path) -> None:
     run(test)
 
 
+def test_wills_that_are_spoken_when_a_node_ends_are_in_the_group(home: Path) -> None:
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            async with node(home, 1) as one:
+                async with client(one, identifier="display", **lasting()) as display:
+                    await display.subscribe("hall/#", qos=1)
+                device = client(one, will=aiomqtt.Will("hall/gone", "device", qos=1))
+                await device.__aenter__()
+            with pytest.raises(aiomqtt.MqttError):
+                await anext(aiter(device.messages))
+            one = await stack.enter_async_context(node(home, 1))
+            async with client(one, identifier="display", **lasting()) as display:
+                assert await taken(display, 1) == [("hall/gone", "device")]
+
+    run(test)
+
+
 def test_messages_that_two_repos_have_are_acknowledged_when_they_do(home: Path) -> None:
     replicated = {
         "trees": [{"filter": "#", "group": GROUP, "durability": {"replicated": 2}}],

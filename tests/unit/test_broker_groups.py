@@ -50,7 +50,7 @@ def test_a_message_is_acknowledged_when_the_group_has_it_and_routed_when_it_come
     world.run(world.broker.inserted(insert.ticket, "", world.now))
     assert ann.kinds() == [[], ["PUBACK"], ["PUBREC"]][qos]
     assert bob.kinds() == []
-    back = Message(b"hall/temp", b"21", qos, retain=False, publisher=b"ann", origin=(7, b"stream", 1))
+    back = Message(b"hall/temp", b"21", qos, False, publisher=b"ann", time=world.now, origin=(7, b"stream", 1))
     world.run(world.broker.stored([back], {}, world.now))
     assert bob.one("PUBLISH").qos == qos
 

@@ -1,16 +1,17 @@
 """MQTT messages as readings of a group, and back."""
 
-import pytest
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
-from roost.broker.insertion import MAX_WAITING, RETRY, Inserted
+from roost.broker.insertion import MAX_WAITING, RETRY, Inserted, _Batch
 from roost.broker.message import Message
+from roost.errors import NoKey
 from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import numbered
+from roost.wire import DigestSigner
 from roost.wire.data import decode_data
 from roost.wire.reading import JSON, decode_reading
-from roost.wire.senml import Quality, Value
+from roost.wire.senml import Value
 
 STREAM = GROUP.panel("Gate1").name + Name.parse("/hall/temp")
 
@@ -119,73 +120,105 @@ def test_a_new_disk_waits_for_another_repo_before_it_gives_numbers() -> None:
     assert beside.numbers("hall/temp") == [(1, 1)]
 
 
-# -- what comes from elsewhere
-
-
-@pytest.mark.parametrize(
-    ("values", "payload"),
-    [
-        ([Value(229.5, "V")], "229.5"),
-        ([Value("on")], "on"),
-        ([Value(True)], "true"),
-        ([Value(1, name="a"), Value("x", name="b")], '{"a": 1, "b": "x"}'),
-    ],
-)
-def test_a_sensors_reading_is_a_message_that_devices_can_read(values: list[Value], payload: str) -> None:
+def test_a_message_that_an_earlier_process_inserted_is_no_reading_twice() -> None:
     beside = Beside()
-    replicate(beside, "/Panel1/Heater/Voltage", 1, *values)
-    assert beside.seen() == [("Campus/Hall/Mqtt/Panel1/Heater/Voltage", payload)]
-
-
-def test_unit_and_quality_are_user_properties() -> None:
-    beside = Beside()
-    replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1, "V", Quality.BAD))
-    assert b"unit\x00\x01V" in beside.messages[0].kept
-    assert b"quality\x00\x03bad" in beside.messages[0].kept
-
-
-def test_readings_that_come_out_of_order_are_handed_on_in_order() -> None:
-    beside = Beside()
-    for number in (2, 4, 1, 3):
-        replicate(beside, "/Panel1/Heater/Voltage", number, Value(number))
-    assert [payload for _, payload in beside.seen()] == ["1", "2", "3", "4"]
-    assert list(beside.positions.values()) == [4]
-    assert beside.succession.deadline() is None
-
-
-def test_what_is_older_than_this_node_is_no_news() -> None:
-    beside = Beside()
-    replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1), time=START - 1)
-    replicate(beside, "/Panel1/Heater/Voltage", 2, Value(2))
-    assert [payload for _, payload in beside.seen()] == ["2"]
-
-
-def test_a_gap_that_nothing_fills_is_passed_over_and_counted() -> None:
-    beside = Beside()
-    replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1))
-    replicate(beside, "/Panel1/Heater/Voltage", 4, Value(4))
-    due = beside.succession.deadline()
-    assert due is not None
-    assert beside.succession.tick(due - 1).messages == []
-    (message,) = beside.succession.tick(due).messages
-    assert (message.payload, beside.succession.passed_over) == (b"4", 2)
-    assert beside.succession.deadline() is None
-
-
-def test_records_of_repos_and_catalogues_are_no_messages() -> None:
-    beside = Beside()
-    replicate(beside, "/Panel1/catalogue/streams", 1, Value(1))
-    replicate(beside, "/Repo/Repo2", 1, Value(1))
-    assert beside.seen() == []
-
-
-def test_after_a_restart_what_came_meanwhile_is_handed_on() -> None:
-    beside = Beside()
-    replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1))
-    handed_on = dict(beside.positions)
-    replicate(beside, "/Panel1/Heater/Voltage", 2, Value(2))
-    replicate(beside, "/Panel1/Heater/Current", 1, Value(3))
+    first = [posted("hall/temp", payload, START + 1, qos=2) for payload in ("1", "2")]
+    beside.insert(1, *first)
+    beside.save()
     again = Beside(beside.store)
-    succession = type(again.succession)(GROUP, again.repo, START, handed_on)
-    assert sorted(message.payload for message in succession.begin(START).messages) == [b"2", b"3"]
-    assert succession.begin(START).messages == []
+    again.do(again.insertion.insert(1, [*first, posted("hall/temp", "3", START + 1, qos=2)], 1, START, again=True))
+    again.save()
+    assert again.inserted == [Inserted(1, "")]
+    assert again.numbers("hall/temp") == [(1, 3)]
+
+
+def test_a_client_that_says_the_same_again_is_heard_twice() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1", qos=2))
+    beside.insert(2, posted("hall/temp", "1", qos=2))
+    beside.save()
+    assert beside.numbers("hall/temp") == [(1, 2)]
+
+
+def test_a_number_that_was_deleted_is_not_given_again() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"), posted("hall/temp", "2"))
+    beside.save()
+    beside.do(beside.repo.shelf.drop([numbered(STREAM, 2)], lambda _, __: [], START))
+    beside.save()
+    again = Beside(beside.store)
+    again.insert(1, posted("hall/temp", "3"))
+    again.save()
+    assert again.inserted == [Inserted(1, "")]
+    assert again.numbers("hall/temp") == [(1, 1), (3, 3)]
+
+
+def test_a_number_that_somebody_else_took_is_passed_over_and_costs_no_other_message() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    beside.save()
+    replicate(beside, "/Gate1/hall/temp", 2, Value(5))
+    beside.insert(2, posted("hall/temp", "2"))
+    beside.insert(3, posted("hall/light", "on"))
+    beside.save()
+    beside.wait(RETRY)
+    beside.save()
+    assert sorted(effect.ticket for effect in beside.inserted) == [1, 2, 3]
+    assert beside.numbers("hall/temp") == [(1, 3)]
+    assert beside.numbers("hall/light") == [(1, 1)]
+
+
+def test_what_a_disk_wrote_and_called_a_failure_is_one_reading() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    (write,) = beside.writes
+    beside.store.write([write.batch])
+    beside.disk_full = True
+    beside.save()
+    beside.disk_full = False
+    beside.wait(RETRY)
+    beside.save()
+    assert beside.inserted == [Inserted(1, "")]
+    assert beside.seen() == [("hall/temp", "1")]
+
+
+def test_a_key_that_is_not_there_refuses_every_message_and_leaves_no_hole() -> None:
+    beside = Beside()
+    minting = beside.insertion._minting
+    signer_for = minting.signer_for
+    minting.signer_for = no_key
+    for ticket in range(2000):
+        beside.insertion._waiting.append(_Batch(ticket, [posted("hall/temp", "1")], 1, again=False))
+    beside.insert(2000, posted("hall/temp", "1"))
+    assert len(beside.inserted) == 2001
+    minting.signer_for = signer_for
+    beside.insert(2001, posted("hall/temp", "2"))
+    beside.save()
+    assert beside.numbers("hall/temp") == [(1, 1)]
+
+
+def no_key(name: Name, now: int) -> DigestSigner:
+    raise NoKey(f"no key for {name} at {now}")
+
+
+def test_a_repo_with_as_many_streams_as_it_may_have_takes_only_topics_it_knows() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    beside.save()
+    assert beside.insertion.has_room(b"hall/light")
+    beside.repo.shelf.holdings.max_streams = len(beside.repo.shelf.holdings)  # type: ignore[misc]
+    assert not beside.insertion.has_room(b"hall/light")
+    assert beside.insertion.has_room(b"hall/temp")
+
+
+def test_who_brings_more_than_the_disk_takes_is_to_wait_unless_the_disk_is_broken() -> None:
+    beside = Beside()
+    beside.insert(1, *[posted("hall/temp", "1")] * MAX_WAITING)
+    assert beside.insertion.is_behind
+    beside.disk_full = True
+    beside.save()
+    is_behind = beside.insertion.is_behind
+    beside.disk_full = False
+    beside.wait(RETRY)
+    beside.save()
+    assert (is_behind, beside.insertion.is_behind, beside.insertion.is_idle) == (False, False, True)

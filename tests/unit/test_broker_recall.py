@@ -3,6 +3,7 @@
 import pytest
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
+from roost.broker import recall as recall_module
 from roost.broker.message import Message
 from roost.broker.packets.properties import user_property
 from roost.broker.packets.reasons import TOPIC_FILTER_INVALID, Malformed
@@ -81,6 +82,20 @@ def test_what_becomes_past_meanwhile_is_recalled_too_and_only_that() -> None:
     assert (before, recall.done) == (True, False)
     assert sorted(recalled(recall)) == ["2", "3"]
     assert recall.done
+
+
+@pytest.mark.parametrize("filter_", [b"$roost/#", b"$roost/sessions/+", b"#", b"+/sessions/#"])
+def test_what_nodes_tell_each_other_is_nobodys_past(filter_: bytes) -> None:
+    beside = filled(posted("$roost/sessions/00", "secret"), posted("a/x", "1"))
+    assert recalled(Recall(filter_, ALL, past_of(beside))) in ([], ["1"])
+
+
+def test_of_very_many_streams_no_more_is_read_than_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_module, "MAX_READ", 6)
+    beside = filled(*[posted(f"a/{number % 3}", str(number), START + number) for number in range(30)])
+    recall = Recall(b"a/#", ALL, past_of(beside))
+    assert sum(len(strand.read) for strand in recall._strands.values()) <= 6
+    assert recalled(recall) == [str(number) for number in range(30)]
 
 
 def test_a_reading_that_expired_is_marked_and_not_revived() -> None:

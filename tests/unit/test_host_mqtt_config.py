@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,17 @@ def read(**said: Any) -> Config:  # noqa: ANN401  as YAML has it
     return read_config(said, HERE, HOME)
 
 
+def numbers(limits: Limits) -> dict[str, int]:
+    return {name: getattr(limits, name) for name, _ in LIMITS.values()}
+
+
 def test_without_a_file_it_listens_on_this_machine_and_keeps_its_sessions_at_home() -> None:
     config = read()
     assert config.listeners == (ListenerSettings("tcp", "127.0.0.1", 1883),)
     assert config.store == HOME / "mqtt"
     assert config.broker == BrokerSettings(persistent=True, durability=DISK)
     assert config.bounds == Bounds()
-    assert vars(config.limits) == vars(Limits())
+    assert numbers(config.limits) == numbers(Limits())
     assert (config.users, config.permissions, config.trees) == (None, None, ())
 
 
@@ -45,24 +50,28 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
         bare.broker,
         bare.bounds,
     )
-    assert vars(sample.limits) == vars(bare.limits)
+    assert numbers(sample.limits) == numbers(bare.limits)
     for section, keys in {**BROKER, "limits": LIMITS, "buffers": BUFFERS}.items():
         assert set(keys) - set(said[section]) <= {"response_prefix", "server_reference"}, section
     text = SAMPLE.replace("#  - ", "  - ").replace("#    ", "    ").replace("\n# store", "\nstore")
     text = (
         text.replace("trees: [] ", "trees: ")
+        .replace("groups: [] ", "groups: ")
+        .replace("node: {} ", "node: ")
         .replace("\n# users", "\nusers")
         .replace("\n# permissions", "\npermissions")
     )
-    whole = read(**yaml.safe_load(text.replace("#  response", "  response").replace("#  server", "  server")))
+    whole = read(**yaml.safe_load(re.sub(r"\n#  (\w)", r"\n  \1", text)))
     assert [listener.transport for listener in whole.listeners] == ["tcp", "tls", "ws", "wss"]
     assert whole.listeners[1].tls == TlsFiles(
         HERE / "server.pem", HERE / "server.key", HERE / "clients-ca.pem", require=True
     )
     assert whole.trees == (
-        TreeSettings("building1/#", REPLICATED, 2, "/BigCompany/Building1/Electricity"),
+        TreeSettings("annex/#", REPLICATED, 2, "/BigCompany/Building1/Electricity"),
         TreeSettings("scratch/#", RECEIVED),
     )
+    assert [str(each.panel.name) for each in whole.groups] == ["/BigCompany/Building1/Electricity/Gate1"]
+    assert (whole.node.listen.tcp, whole.node.uplinks) == ((("127.0.0.1", 6363),), ("tcp4://10.0.0.6:6363",))
     assert whole.store == Path("/var/lib/roost/mqtt")
     assert whole.users == HERE / "users"
 

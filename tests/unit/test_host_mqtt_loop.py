@@ -15,7 +15,6 @@ import pytest
 
 from roost.host.clock import Clock
 from roost.host.mqtt import doors as doors_module
-from roost.host.mqtt import loop as loop_module
 from roost.host.mqtt.link import Bounds, Link
 from roost.host.mqtt.listener import Door, ListenerSettings
 from roost.host.mqtt.loop import Poll
@@ -155,11 +154,9 @@ def test_what_is_sent_within_a_turn_leaves_within_it() -> None:
     run(test)
 
 
-def test_a_flooder_gets_its_share_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_module, "MAX_READ_BYTES", 1000)
-
+def test_a_flooder_gets_its_share_and_nothing_is_lost() -> None:
     async def test() -> None:
-        async with desk() as made:
+        async with desk(Bounds(max_read_bytes=1000)) as made:
             flooder, modest = await made.client(), await made.client()
             flooder.send(b"x" * 100_000)
             modest.send(b"hello")

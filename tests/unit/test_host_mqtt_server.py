@@ -130,6 +130,7 @@ async def stage(
         yield made
     finally:
         await made.server.stop()
+        await made.server.close()
         with suppress(OSError):
             made.last_words = made.sock.recv(1000)
         made.sock.close()
@@ -293,6 +294,7 @@ def test_a_hook_answers_for_other_methods_and_its_bugs_answer_too() -> None:
             server.execute([ask(None, None, method)(1)], server.clock())
             await machine.until("authenticated", 1, verdict)
         await server.stop()
+        await server.close()
 
     run(test)
 
@@ -350,5 +352,6 @@ def test_a_message_for_a_group_that_nobody_joined_is_our_own_mistake() -> None:
         server.execute([Insert(3, 1, [])], 0)
         assert heard == [Insert(3, 1, [])]
         await server.stop()
+        await server.close()
 
     run(test)

@@ -62,6 +62,15 @@ def test_an_unknown_name_looks_like_one_and_the_same_line_every_time() -> None:
         ("alice:hunter2", 1, "not of the form"),
         (f"alice :{ALICE}", 1, "space around it"),
     ],
+    ids=[
+        "no colon",
+        "no name",
+        "control",
+        "long",
+        "twice",
+        "no hash",
+        "space",
+    ],  # for the salt is another in each process
 )
 def test_a_mistake_is_told_with_its_line(text: str, line: int, says: str) -> None:
     with pytest.raises(BadConfig) as caught:

@@ -33,19 +33,21 @@ class Abroad:
         self.fleeting = False  # it ends with its link there, and is known here for its shared subscriptions only
         self.told = False  # other nodes know of it
         self.heard = 0  # the time of the last announcement that was believed
-        self.began = 0  # when it came to this node
+        self.began = 0  # when its client came to where it was last
+        self.returned = False  # other nodes do not know what it is to get here
 
     def come_back(self, now: int) -> None:
-        """Its client is at this node."""
+        """Its client is at this node, and comes later than to any other, whatever their clocks say."""
         self.elsewhere = False
         self.fleeting = False
-        self.began = now
+        self.returned = True
+        self.began = max(now, self.began + 1)
 
     def hand(self, stream: bytes, number: int) -> None:
         """It got a reading, or will."""
         if stream not in self.handed and len(self.handed) >= MAX_STREAMS:
             del self.handed[next(iter(self.handed))]
-        self.handed[stream] = number
+        self.handed[stream] = max(number, self.handed.get(stream, 0))
 
     def note_done(self, stream: bytes, number: int) -> None:
         """All through this number is acknowledged."""

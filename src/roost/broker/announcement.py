@@ -8,13 +8,14 @@
 | client    | the client id                                                                                        |
 | user      | whose session it is                                                                                  |
 | born      | when the session began, in ns: another one of the same client is another session                     |
+| began     | when its client came to the announcing node, in ns                                                   |
 | expiry_s  | how long it outlives its link; 0: it ends with it, so that it is over if it is not online            |
 | online    | whether it has a link at the announcing node                                                         |
-| filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent if they did not change |
+| filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent in a second part       |
 | done      | by stream, through which number everything was acknowledged, where that changed                      |
 
-Announcements are readings, signed by the node's panel; clients can neither publish nor read them. The later of two
-counts (by event time, then by panel), but for `done`, which only rises.
+Announcements are readings, signed by the node's panel; clients can neither publish nor read them. The client is where
+it came last (`began`, then by panel), and of what one node says the later counts; `done` only rises.
 """
 
 from __future__ import annotations
@@ -26,25 +27,29 @@ from typing import Any, Final
 import cbor2
 
 from roost.broker.filters import Options
+from roost.broker.packets.fields import check_filter, is_shared, split_shared
+from roost.broker.packets.reasons import Malformed
 from roost.errors import BadPacket
 
 RESERVED: Final = b"$roost/"
 SESSIONS: Final = RESERVED + b"sessions/"
 MAX_FILTERS: Final = 1000
 MAX_DONE: Final = 1000
-_KEYS: Final = frozenset({"client", "user", "born", "expiry_s", "online", "filters", "done"})
+_KEYS: Final = frozenset({"client", "user", "born", "began", "expiry_s", "online", "filters", "done"})
 _MAX_NUMBER: Final = (1 << 64) - 1
+_MAX_TIME: Final = (1 << 63) - 1
 _NO_LOCAL: Final = 1
 _AS_PUBLISHED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one says; `filters` is None where they did not change."""
+    """What one says; `filters` is None in what was too much for one, but for the first."""
 
     client: bytes
     user: bytes
     born: int
+    began: int
     expiry_s: int
     online: bool
     filters: dict[bytes, Options] | None = None
@@ -61,6 +66,7 @@ class Announcement:
             "client": self.client,
             "user": self.user,
             "born": self.born,
+            "began": self.began,
             "expiry_s": self.expiry_s,
             "online": self.online,
             "done": self.done,
@@ -84,18 +90,20 @@ def decode_announcement(payload: bytes) -> Announcement:
     if not isinstance(said, dict) or not said.keys() <= _KEYS:
         raise BadPacket("an announcement has the keys of its table and no others")
     client, user = said.get("client"), said.get("user")
-    born, expiry_s, online, done = said.get("born"), said.get("expiry_s"), said.get("online"), said.get("done")
+    born, began, expiry_s = said.get("born"), said.get("began"), said.get("expiry_s")
+    online, done = said.get("online"), said.get("done")
     if not isinstance(client, bytes) or not isinstance(user, bytes) or not isinstance(online, bool):
         raise BadPacket("an announcement says whose session it is, and whether it is online")
-    if not _is_number(expiry_s, 0xFFFF_FFFF) or not _is_number(born, _MAX_NUMBER):
-        raise BadPacket("an announcement says when the session began, and how long it lasts")
+    if not _is_number(expiry_s, 0xFFFF_FFFF) or not _is_number(born, _MAX_TIME) or not _is_number(began, _MAX_TIME):
+        raise BadPacket("an announcement says when the session began, when its client came, and how long it lasts")
     if not isinstance(done, dict) or len(done) > MAX_DONE:
         raise BadPacket(f"an announcement says of at most {MAX_DONE} streams how far they are done")
     if not all(isinstance(stream, bytes) and _is_number(number, _MAX_NUMBER) for stream, number in done.items()):
         raise BadPacket("what is done is a number by stream")
     assert isinstance(expiry_s, int)  # noqa: S101  it was looked at above
     assert isinstance(born, int)  # noqa: S101  as above
-    return Announcement(client, user, born, expiry_s, online, _filters(said.get("filters")), done)
+    assert isinstance(began, int)  # noqa: S101  as above
+    return Announcement(client, user, born, began, expiry_s, online, _filters(said.get("filters")), done)
 
 
 def _filters(rows: object) -> dict[bytes, Options] | None:
@@ -110,6 +118,12 @@ def _filters(rows: object) -> dict[bytes, Options] | None:
         filter_, qos, flags, identifier, shared = row
         if not isinstance(filter_, bytes) or not isinstance(shared, bytes | None):
             raise BadPacket("filters and share names are bytes")
+        try:
+            check_filter(filter_)
+        except Malformed as error:
+            raise BadPacket(f"{filter_!r} is no filter: {error}") from None
+        if shared != (split_shared(filter_)[0] if is_shared(filter_) else None):
+            raise BadPacket(f"{filter_!r} is not shared by {shared!r}")
         if not _is_number(qos, 2) or not _is_number(flags, 3) or not _is_number(identifier, 0x0FFF_FFFF):
             raise BadPacket("the options of a filter are numbers of MQTT's")
         found[filter_] = Options(

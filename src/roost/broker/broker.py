@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from roost.broker import answers, entering, lifetimes, loading, recalling, system
+from roost.broker import answers, entering, hearing, lifetimes, loading, recalling, system
 from roost.broker.access import Access
 from roost.broker.core import Core
 from roost.broker.delivery import pump
@@ -34,9 +34,16 @@ from roost.broker.routes import Trees
 from roost.broker.routing import publish_anywhere
 from roost.broker.settings import BrokerSettings
 from roost.broker.statistics import Statistics
-from roost.machine.contract import Effect, Note, Randomness, Rejected, earliest
+from roost.machine.contract import Effect, Note, Randomness, Rejected
 
 _SAMPLE_BYTES: Final = 64
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    """The first of two deadlines, by a C call: a driver asks after every wake-up."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one if one <= other else other  # noqa: FURB136  `min` is no C call
 
 
 class Broker:
@@ -149,10 +156,12 @@ class Broker:
         if self.core.capped or self._eager:
             return self._now
         core = self.core
-        due = earliest(core.timers.deadline(), core.retained.deadline(), self._system_due or None)
+        due = _earlier(core.timers.deadline(), core.retained.deadline())
+        if self._system_due:
+            due = _earlier(due, self._system_due)
         if core.roaming is not None:
-            due = earliest(due, core.roaming.deadline())
-        return earliest(due, core.ledger.retry) if core.ledger.retry else due
+            due = _earlier(due, core.roaming.deadline())
+        return _earlier(due, core.ledger.retry) if core.ledger.retry else due
 
     # -- the disk, groups and the driver's buffers
 
@@ -197,6 +206,9 @@ class Broker:
         for session, filter_, since, places in core.interrupted:
             recalling.resume(core, session, filter_, since, places)
         core.interrupted = []
+        if roaming is not None:
+            for session in core.sessions.values():
+                roaming.resume(session)
         return self._finish(now)
 
     @property
@@ -213,6 +225,7 @@ class Broker:
         """Messages came out of groups, local and remote alike; so far their streams are handed on."""
         for message in messages:
             emerge(self.core, message, now)
+        hearing.catch_up(self.core, now)
         for stream, number in positions.items():
             self.core.ledger.save_position(stream, number)
         return self._finish(now)

@@ -78,6 +78,7 @@ class Core:
         self.inserting: Final[dict[int, list[Entry]]] = {}  # for groups, by ticket of Insert; the same bound
         self.entries: Final[dict[tuple[int, int], Entry]] = {}  # those of QoS 2 by session and packet id
         self.unfinished: list[tuple[Session, int, Message]] = []  # what a restart has to bring into a group; then empty
+        self.restoring = False  # messages of this call may be in their groups already
         self.doomed: list[tuple[Link, int, str]] = []  # to be hung up at the end of this call; bound: the links
         self.capped: list[Link] = []  # they used up their room in the last call; bound: the links
         self.history: History | None = None  # where the past is, once groups are joined
@@ -86,6 +87,8 @@ class Core:
         self.began = now  # when this broker first had groups
         self.positions: Final[dict[bytes, int]] = {}  # of a restart: how far streams were handed on
         self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
+        self.unheard: list[tuple[Session, bytes, int]] = []  # subscriptions elsewhere, new in this call
+        self.cleared: Final[dict[bytes, tuple[int, bytes]]] = {}  # by topic, when it was; bound: `emerging.MAX_CLEARED`
         self.effects: list[Effect] = []  # of this call, beside what is derived below
         self.started: Final = now
         self._dirty: list[Link] = []  # with something to send
@@ -125,8 +128,9 @@ class Core:
     def limit(self, link: Link, now: int) -> None:
         """Have a link keep to the rates that hold now."""
         limits = self.limiter.limits
-        link.rate = self.limiter.rate(now)
-        link.limited = link.rate.limited or bool(limits.address_messages_per_s or limits.address_bytes_per_s)
+        rate = self.limiter.rate(now)
+        link.limited = rate.limited or bool(limits.address_messages_per_s or limits.address_bytes_per_s)
+        link.rate = rate if link.limited else None
 
     def online(self, number: int) -> bool:
         """Whether a session has a link."""
@@ -193,9 +197,10 @@ class Core:
         self.effects = []
         effects += self.ledger.take()
         for tree, messages in self._inserts.items():
-            effects.append(Insert(tree, self._next_insert, messages))
+            effects.append(Insert(tree, self._next_insert, messages, self.restoring))
             self._next_insert += 1
         self._inserts = {}
+        self.restoring = False
         dirty = self._dirty
         self._dirty = []
         for link in dirty:

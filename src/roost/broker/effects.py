@@ -79,8 +79,12 @@ class Keep(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Insert(Effect):
-    """Put these messages into the group of a tree; they come back by `stored`."""
+    """Put these messages into the group of a tree; they come back by `stored`.
+
+    With `again` an earlier process may have put them there.
+    """
 
     tree: int
     ticket: int
     messages: Sequence[Message]
+    again: bool = False

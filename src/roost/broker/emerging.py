@@ -8,6 +8,7 @@ a topic is the one with the latest time, whatever the order of arrival.
 
 from __future__ import annotations
 
+from typing import Final
 from zlib import crc32
 
 from roost.broker import hearing
@@ -15,13 +16,14 @@ from roost.broker.announcement import RESERVED, SESSIONS, decode_announcement
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.message import Message
-from roost.broker.routes import Target
 from roost.broker.routing import deliver_to, retain, route_of
 from roost.broker.session import Session
 from roost.broker.settings import DISK
 from roost.broker.shared import Group
 from roost.errors import BadPacket
 from roost.machine.contract import Rejected
+
+MAX_CLEARED: Final = 10_000  # topics of which it is known when their retained message was taken away
 
 
 def emerge(core: Core, message: Message, now: int) -> None:
@@ -33,10 +35,13 @@ def emerge(core: Core, message: Message, now: int) -> None:
     sync = route.level >= DISK
     if message.retain and not _is_outdated(core, message, now):
         retain(core, message, False)  # noqa: FBT003  it is in the group, and found again
+    if message.time < core.began:
+        return  # it is history here, and only holds on
     for target in route.targets:
         if _wants(target.session, message):
             deliver_to(core, target, message, sync, 0, now)
-            _note(core, target, message)
+            if core.roaming is not None and target.qos and message.qos:
+                core.roaming.hand(target.session, message)
     for group in route.groups:
         _share(core, group, message, sync, now)
 
@@ -48,16 +53,6 @@ def _wants(session: Session, message: Message) -> bool:
     if abroad.done.get(message.origin[1], 0) >= message.origin[2]:
         return False
     return not abroad.covers(message.topic)
-
-
-def _note(core: Core, target: Target, message: Message) -> None:
-    """Remember what a session got that other nodes may hold for it too."""
-    session = target.session
-    if core.roaming is not None and message.origin is not None and session.persistent and target.qos and message.qos:
-        abroad = session.groups()
-        if not abroad.elsewhere:
-            abroad.hand(message.origin[1], message.origin[2])
-            core.roaming.progressed(session)
 
 
 def _share(core: Core, group: Group, message: Message, sync: bool, now: int) -> None:  # noqa: FBT001  a C call
@@ -76,6 +71,8 @@ def _share(core: Core, group: Group, message: Message, sync: bool, now: int) -> 
     by = (group.name, group.filter)
     qos = min(message.qos, options.qos)
     deliver(core, chosen, message, qos, retained, identifiers, sync, 0, by, now)
+    if core.roaming is not None and qos:
+        core.roaming.hand(chosen, message)
 
 
 def _client_of(session: Session) -> bytes:
@@ -89,12 +86,21 @@ def _is_online(session: Session) -> bool:
 
 
 def _is_outdated(core: Core, message: Message, now: int) -> bool:
-    """Whether a later message of the topic is retained already."""
+    """Whether a later message of the topic is retained already, or has cleared it."""
     if message.origin is None:
         return False
-    for _, last in core.retained.matching(message.topic, now):
-        if last.origin is not None and (last.time, last.origin[1]) > (message.time, message.origin[1]):
-            return True
+    last = core.cleared.get(message.topic, (0, b""))
+    for _, retained in core.retained.matching(message.topic, now):
+        if retained.origin is not None:
+            last = max(last, (retained.time, retained.origin[1]))
+    if last > (message.time, message.origin[1]):
+        return True
+    if message.payload:
+        core.cleared.pop(message.topic, None)
+    else:
+        if len(core.cleared) >= MAX_CLEARED:
+            del core.cleared[next(iter(core.cleared))]
+        core.cleared[message.topic] = (message.time, message.origin[1])
     return False
 
 
@@ -108,4 +114,4 @@ def _hear(core: Core, message: Message, now: int) -> None:
         except BadPacket as error:
             core.effects.append(Rejected("another node", str(error), message.payload[:64]))
             return
-        hearing.hear(core, said, message.time, now)
+        hearing.hear(core, said, origin[1], message.time, now)

@@ -4,8 +4,8 @@
     QoS 2:     identifier and message on the disk ─▶ Insert …… inserted ─▶ identifier alone on the disk ─▶ PUBREC
 
 A QoS 2 message is on the disk before the group gets it, with its identifier: a client that sends it again is known, and
-what a crash cut off is inserted again at the next start, as the very same message, publisher and time included. So a
-group that knows a message by these takes it once.
+what a crash cut off is inserted again at the next start, as the very same message, publisher and time included: by
+these `roost.broker.insertion` knows it, should it be in the group already.
 """
 
 from __future__ import annotations
@@ -73,7 +73,12 @@ def again(core: Core, link: Link, session: Session, packet_id: int) -> None:
 
 
 def restore(core: Core, session: Session, packet_id: int, tree: int, message: Message) -> None:
-    """Insert again what the last run did not see arrive."""
+    """Insert again what the last run did not see arrive; what can be no reading any more its publisher sends again."""
+    if core.gateway is not None and core.gateway.refusal_of(tree, message):
+        session.incoming.pop(packet_id, None)
+        core.ledger.forget_identifier(session, packet_id)
+        return
+    core.restoring = True
     entry = Entry(session, packet_id, tree, message, None, None)
     core.entries[(session.number, packet_id)] = entry
     _insert(core, entry)

@@ -3,35 +3,44 @@
     announcement ──▶ a session without link, its subscriptions, its queue less what is done
     the client comes here ──▶ its session is present; the node it left hears of it, and hangs up [MQTT-3.1.4-3]
 
-So every node of a group queues for every persistent session of it, and forgets what another node has delivered. What
-was delivered in the last moments of a node that died may come again (QoS 1 may, and so may QoS 2 in this one case:
-which of its packets the client has seen is known to the dead node only).
+So every node of a group queues for every persistent session of it, also what came in the moments before it heard of a
+subscription (`catch_up`), and forgets what another node has delivered. What was delivered in the last moments of a node
+that died, or before it could tell (`roaming.PAUSE`), may come again: QoS 1 may, and so may QoS 2 in this one case, for
+which packets the client has seen is known to that node only.
 """
 
 from __future__ import annotations
 
 from typing import Final
+from zlib import crc32
 
 from roost.broker import lifetimes
 from roost.broker.abroad import Abroad
 from roost.broker.announcement import Announcement
 from roost.broker.core import Core
+from roost.broker.delivery import deliver
 from roost.broker.filters import Options
+from roost.broker.message import Message
 from roost.broker.packets.reasons import SESSION_TAKEN_OVER
 from roost.broker.queueing import over
-from roost.broker.roaming import FLEETING_REFRESH_S
-from roost.broker.session import Delivery, Session
+from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
+from roost.broker.session import MAX_PACKET_ID, Delivery, Session
+from roost.broker.since import Since
+from roost.machine.contract import SECOND
 
+SLACK: Final = 2 * PAUSE  # between a subscription and its announcement
+MAX_CAUGHT_UP: Final = 10_000  # messages of a stream
 FLEETING_S: Final = 3 * FLEETING_REFRESH_S  # how long a session that ends with its link is believed to be there
 
 
-def hear(core: Core, said: Announcement, time: int, now: int) -> None:
-    """Take in what another node announced at a time."""
+def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> None:
+    """Take in what another node announced at a time, in a stream of its own."""
     session = core.sessions.get(said.client)
     if session is not None and session.link is not None:
-        began = session.born if session.abroad is None else max(session.born, session.abroad.began)
-        if not said.online or time < began:
-            return  # it left there, and is here
+        if not said.online or not _is_later(core, said, stream, session):
+            if session.born == said.born:  # it left there, and is here
+                _forget_done(core, session, session.groups(), said.done)
+            return
         core.stats.taken_over += 1
         lifetimes.hang_up(core, session.link, SESSION_TAKEN_OVER, "it connected to another node", now)
         session = core.sessions.get(said.client)
@@ -40,37 +49,53 @@ def hear(core: Core, said: Announcement, time: int, now: int) -> None:
             return
         _end(core, session, now)
         session = None
-    if not said.online and said.expiry_s == 0:
-        if session is not None:
-            _end(core, session, now)
-        return
+    is_over = not said.online and said.expiry_s == 0
     if session is None:
-        session = _begin(core, said)
+        session = None if is_over else _begin(core, said, stream)
         if session is None:
             return
     abroad = session.groups()
-    if time >= abroad.heard:
-        abroad.heard = time
-        abroad.elsewhere = True
-        abroad.online = said.online
-        abroad.fleeting = said.expiry_s == 0
-        session.expiry_s = said.expiry_s or FLEETING_S
-        session.ended = now
-        session.will = None  # it is the other node's to speak
-        session.will_due = 0
-        if said.filters is not None:
-            _subscribe(core, session, said.filters)
+    if (said.began, time) >= (abroad.began, abroad.heard):
+        if is_over:
+            _end(core, session, now)
+            return
+        _believe(core, session, abroad, said, time, now)
     _forget_done(core, session, abroad, said.done)
     lifetimes.arm(core, session)
     lifetimes.save(core, session)
 
 
-def _begin(core: Core, said: Announcement) -> Session | None:
+def _is_later(core: Core, said: Announcement, stream: bytes, session: Session) -> bool:
+    """Whether the client came there later than here."""
+    here = session.born if session.abroad is None else max(session.born, session.abroad.began)
+    panel = b"" if core.roaming is None else core.roaming.panel_of(stream)
+    return (said.began, stream) > (here, panel)
+
+
+def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, time: int, now: int) -> None:
+    """Have a session be what the node says that has it."""
+    abroad.began = said.began
+    abroad.heard = time
+    abroad.elsewhere = True
+    abroad.online = said.online
+    abroad.fleeting = said.expiry_s == 0
+    session.expiry_s = said.expiry_s or FLEETING_S
+    session.ended = now + refresh_s(said.expiry_s) * SECOND if said.online else min(time, now)
+    session.will = None  # it is the other node's to speak
+    session.will_due = 0
+    if said.filters is not None:
+        shared = {filter_: options for filter_, options in said.filters.items() if options.shared is not None}
+        _subscribe(core, session, shared if abroad.fleeting else said.filters, time)
+
+
+def _begin(core: Core, said: Announcement, stream: bytes) -> Session | None:
     if len(core.sessions) >= core.settings.max_sessions:
         core.stats.sessions_refused += 1
         return None
     session = Session(said.client, core.next_number(), said.user)
     session.born = said.born
+    panel = b"" if core.roaming is None else core.roaming.panel_of(stream)
+    session.next_number = 1 + crc32(panel + said.client) % MAX_PACKET_ID  # not those that it has in flight elsewhere
     core.sessions[said.client] = session
     core.numbers[session.number] = session
     return session
@@ -83,12 +108,49 @@ def _end(core: Core, session: Session, now: int) -> None:
     lifetimes.end(core, session, now)
 
 
-def _subscribe(core: Core, session: Session, filters: dict[bytes, Options]) -> None:
+def _subscribe(core: Core, session: Session, filters: dict[bytes, Options], time: int) -> None:
     for filter_ in list(session.subscriptions):
         if filter_ not in filters:
             core.router.remove(filter_, lifetimes.bare_filter(filter_), session)
     for filter_, options in filters.items():
-        core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
+        known = session.subscriptions.get(filter_)
+        if known is not None and _wishes(known) == _wishes(options):
+            continue
+        is_new = core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
+        if is_new and options.shared is None:
+            core.unheard.append((session, filter_, max(1, time - SLACK)))
+
+
+def _wishes(options: Options) -> tuple[int, bool, bool, int]:
+    """What makes two subscriptions by one filter the same."""
+    return options.qos, options.no_local, options.retain_as_published, options.identifier
+
+
+def catch_up(core: Core, now: int) -> None:
+    """Queue what came for new subscriptions of other nodes' sessions before these were heard of."""
+    unheard, core.unheard = core.unheard, []
+    for session, filter_, time in unheard:
+        options = session.subscriptions.get(filter_)
+        if core.history is None or options is None or session.gone or session.link is not None:
+            continue
+        held = {delivery.message.origin for delivery in [*session.again, *session.queue]}
+        for stream in core.history.streams(filter_):
+            low, high = core.history.first(stream, Since(time)), core.history.present(stream)
+            for _, message in core.history.read(stream, low, high, MAX_CAUGHT_UP):
+                if message is not None and message.origin not in held and message.time >= max(time, core.began):
+                    _queue(core, session, options, message, now)
+
+
+def _queue(core: Core, session: Session, options: Options, message: Message, now: int) -> None:
+    qos = min(message.qos, options.qos)
+    done = 0 if session.abroad is None or message.origin is None else session.abroad.done.get(message.origin[1], 0)
+    if not qos or (message.origin is not None and message.origin[2] <= done):
+        return
+    if options.no_local and message.publisher == session.client:
+        return
+    if core.access.may_receive(session.user, session.client, message.topic):
+        identifiers = [options.identifier] if options.identifier else None
+        deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
 
 
 def _forget_done(core: Core, session: Session, abroad: Abroad, done: dict[bytes, int]) -> None:
@@ -97,12 +159,15 @@ def _forget_done(core: Core, session: Session, abroad: Abroad, done: dict[bytes,
         return
     for stream, number in done.items():
         abroad.note_done(stream, number)
-    left: list[Delivery] = []
-    for delivery in session.queue:
-        origin = delivery.message.origin
-        if origin is not None and origin[2] <= done.get(origin[1], 0):
-            over(core, session, delivery)
-        else:
-            left.append(delivery)
+    left = [delivery for delivery in session.queue if not _is_done(delivery, done)]
+    gone = [delivery for delivery in [*session.again, *session.queue] if _is_done(delivery, done)]
+    session.again = [delivery for delivery in session.again if not _is_done(delivery, done)]
     session.queue.clear()
     session.queue.extend(left)
+    for delivery in gone:
+        over(core, session, delivery)
+
+
+def _is_done(delivery: Delivery, done: dict[bytes, int]) -> bool:
+    origin = delivery.message.origin
+    return origin is not None and origin[2] <= done.get(origin[1], 0)

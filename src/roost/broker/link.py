@@ -85,7 +85,7 @@ class Link:
         self.known: dict[int, bytes] = {}  # its to us; bound: settings.topic_alias_maximum
 
         self.connect: Connect | None = None  # while it is not let in
-        self.early: list[bytes] = []  # bound: settings.max_early_bytes
+        self.early: list[bytes] | None = None  # bound: settings.max_early_bytes
         self.early_bytes = 0
         self.method = b""
         self.asked = False  # an Authenticate is unanswered

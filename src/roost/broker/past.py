@@ -1,12 +1,14 @@
 """The past of a group, as far as the repo of this node holds it: what recalls (`roost.broker.recall`) read.
 
-What was handed on live is past (`Succession.position`); what the repo has beyond that is still to come.
+What was handed on live is past (`Succession.position`); what the repo has beyond that is still to come. What nodes tell
+each other (`$roost/…`) is nobody's past.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.patterns import matches
 from roost.broker.readable import message_of
@@ -21,7 +23,7 @@ class Past:
     """One group; satisfies `History`."""
 
     def __init__(self, group: Group, repo: Repo, succession: Succession) -> None:
-        self._group: Final = group
+        self._parts: Final = len(group.name)
         self._repo: Final = repo
         self._succession: Final = succession
         self._topics: Final[dict[bytes, list[bytes]]] = {}  # by stream, the levels of its topic; bound: MAX_STREAMS
@@ -54,14 +56,14 @@ class Past:
         """Readings low to high of a stream, as far as they are here."""
         name = Name(stream)
         found = self._repo.store.range(name, low, high, limit)
-        return [(number, message_of(self._group, name, number, wire)) for number, wire in found]
+        return [(number, message_of(self._parts, name, number, wire)) for number, wire in found]
 
     def _learn(self, stream: bytes) -> list[bytes]:
         """The levels of a stream's topic, from its newest reading; none if that is no message."""
         high = self._repo.shelf.holdings.of(Name(stream)).highest
         newest = self.read(stream, high, high, 1)
         message = newest[0][1] if newest else None
-        levels = [] if message is None else message.topic.split(b"/")
+        levels = [] if message is None or message.topic.startswith(RESERVED) else message.topic.split(b"/")
         if levels:
             if len(self._topics) >= MAX_STREAMS:
                 self._topics.clear()

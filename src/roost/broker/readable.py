@@ -19,7 +19,6 @@ from roost.broker.packets.properties import user_property
 from roost.errors import BadPacket, BadTopic
 from roost.machine import SECOND
 from roost.naming import Name
-from roost.naming.building import Group
 from roost.naming.topic import topic_of_name
 from roost.wire.data import decode_data
 from roost.wire.reading import Reading, decode_reading
@@ -29,15 +28,15 @@ from roost.wire.values import values_of
 SENSOR_QOS: Final = 2  # so that it is what the subscriber asked for
 
 
-def message_of(group: Group, stream: Name, number: int, wire: bytes) -> Message | None:
-    """The message that a packet of a stream is, None if it is none."""
+def message_of(parts: int, stream: Name, number: int, wire: bytes) -> Message | None:
+    """The message that a packet of a stream is, None if it is none; so many parts has the name of the group."""
     try:
         reading = decode_reading(decode_data(wire).content)
         origin = (0, stream.value, number)
         if reading.posting is None:
             return _of_sensor(reading, stream, origin)
         posting = reading.posting
-        topic = topic_of_name(stream.suffix(len(group.name) + 1)).encode()
+        topic = topic_of_name(stream.suffix(parts + 1)).encode()
     except (BadPacket, BadTopic):
         return None
     expires = 0 if posting.expiry_s < 0 else reading.time + max(1, posting.expiry_s * SECOND)

@@ -23,6 +23,7 @@ from roost.broker.readable import time_property
 from roost.broker.since import Since
 
 PIECE: Final = 64  # readings of a stream that are read at a time
+MAX_READ: Final = 10_000  # of all streams, but one of each
 MAX_STREAMS: Final = 200_000  # as many as a repo holds
 
 
@@ -122,7 +123,8 @@ class Recall:
         """Put a stream's next reading into the heap, in place of its first entry if it is `fresh`; False if none."""
         if strand.at >= len(strand.read):
             high = self._history.present(strand.stream)
-            strand.read = self._history.read(strand.stream, strand.low, high, PIECE) if strand.low <= high else []
+            limit = min(PIECE, max(1, MAX_READ // len(self._strands)))
+            strand.read = self._history.read(strand.stream, strand.low, high, limit) if strand.low <= high else []
             strand.at = 0
             if not strand.read:
                 strand.low = max(strand.low, high + 1)

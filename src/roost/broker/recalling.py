@@ -1,7 +1,8 @@
 """Delivering the past: recalls of sessions, piece by piece, as fast as their links take it.
 
 A recall goes on for as long as its session lives, with whatever link it has; that of a persistent session has a row,
-and goes on after a restart too. No more is read than there is room for: the past waits in the repo, not in memory.
+and goes on after a restart too. No more is read than there is room for: the past waits in the repo, not in memory. A
+session that moves to another node leaves the rest of its past behind, and has the present there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from roost.broker.since import Since
 
 PIECE: Final = 500  # messages of a session in one call
 AHEAD: Final = 64  # that may wait in its queue
-MAX_ROW_STREAMS: Final = 2000  # a recall of more begins anew after a crash
+MAX_ROW_STREAMS: Final = 2000  # a recall of more begins anew after a restart
 
 
 def begin(core: Core, session: Session, filter_: bytes, options: Options, since: Since) -> None:
@@ -67,8 +68,9 @@ def _proceed(core: Core, session: Session, now: int) -> bool:
     assert link is not None  # noqa: S101  the caller has looked
     assert abroad is not None  # noqa: S101  as above
     left = PIECE
-    while abroad.replays and link.room > 0 and len(session.queue) < AHEAD:
-        if not left:
+    ahead = min(AHEAD, core.max_queued)
+    while left and abroad.replays and link.room > 0 and len(session.queue) < ahead:
+        if session.held_bytes * 2 > core.max_queued_bytes:  # the bounds of the queue are for the living
             break
         replay = abroad.replays[0]
         message = replay.recall.next(link.version, now)
@@ -76,11 +78,15 @@ def _proceed(core: Core, session: Session, now: int) -> bool:
             end(core, session, replay.recall.filter)
             continue
         left -= 1
+        options = replay.options
+        if options.no_local and message.publisher == session.client:  # [MQTT-3.8.3-3]
+            continue
         if core.access.may_receive(session.user, session.client, message.topic):
-            options = replay.options
             qos = min(message.qos, options.qos)
             identifiers = [options.identifier] if options.identifier else None
             deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
+            if qos and core.roaming is not None:
+                core.roaming.hand(session, message)
     if left < PIECE and abroad.replays:
         _save(core, session, abroad.replays[0].recall)
     return left == 0
@@ -89,5 +95,5 @@ def _proceed(core: Core, session: Session, now: int) -> bool:
 def _save(core: Core, session: Session, recall: Recall) -> None:
     if session.persistent:
         places = recall.places()
-        if len(places) <= MAX_ROW_STREAMS:
-            core.ledger.save_recall(session.client, recall.filter, recall.since, places)
+        known = places if len(places) <= MAX_ROW_STREAMS else {}
+        core.ledger.save_recall(session.client, recall.filter, recall.since, known)

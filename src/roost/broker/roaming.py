@@ -11,13 +11,13 @@ nodes tell is `roost.broker.hearing`'s business.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from heapq import heappop, heappush
 from typing import Final
 
 from roost.broker.announcement import MAX_DONE, Announcement
-from roost.broker.filters import Options
 from roost.broker.message import Message
 from roost.broker.session import Session
-from roost.machine.contract import SECOND
+from roost.machine.contract import SECOND, earliest
 
 PAUSE: Final = SECOND // 2
 REFRESH_S: Final = 3600  # at most, between two announcements of a session that is online
@@ -38,21 +38,40 @@ class Roaming:
         self._changed: dict[bytes, Session] = {}  # by client; bound of both: the sessions, and those that ended
         self._progressed: dict[bytes, Session] = {}
         self._refresh: dict[bytes, int] = {}  # by client that is online, when to tell again; bound: the sessions
+        self._refreshing: list[tuple[int, bytes]] = []  # the same as a heap, with some that are out of date
         self._due: int | None = None
 
     def is_ours(self, stream: bytes) -> bool:
         """Whether a stream is one of our panels'."""
         return any(stream.startswith(panel) for _, panel in self._groups.values())
 
+    def panel_of(self, stream: bytes) -> bytes:
+        """Our panel in the group of a stream."""
+        return next((panel for group, (_, panel) in self._groups.items() if stream.startswith(group)), b"")
+
     def changed(self, session: Session) -> None:
         """A session came, left, is over, or has other subscriptions."""
         abroad = session.abroad
         if abroad is None or not abroad.elsewhere or session.gone:
             self._changed[session.client] = session
+            if abroad is not None and abroad.returned:
+                self.resume(session)
 
-    def progressed(self, session: Session) -> None:
-        """A session got more, so that more will be done."""
-        self._progressed[session.client] = session
+    def resume(self, session: Session) -> None:
+        """A session goes on here with what an earlier run or another node left it to get."""
+        if session.abroad is not None:
+            session.abroad.returned = False
+        for delivery in [*session.inflight.values(), *session.again, *session.queue]:
+            if delivery.qos:
+                self.hand(session, delivery.message)
+
+    def hand(self, session: Session, message: Message) -> None:
+        """A session gets a message that other nodes may hold for it too: they are told when it is done."""
+        if message.origin is not None and session.persistent:
+            abroad = session.groups()
+            if not abroad.elsewhere:
+                abroad.hand(message.origin[1], message.origin[2])
+                self._progressed[session.client] = session
 
     def schedule(self, now: int) -> None:
         """End of a call: see that what was marked is told."""
@@ -61,17 +80,14 @@ class Roaming:
 
     def deadline(self) -> int | None:
         """When something is to be told."""
-        refresh = min(self._refresh.values(), default=None)
-        if self._due is None or refresh is None:
-            return refresh if self._due is None else self._due
-        return min(self._due, refresh)
+        return earliest(self._due, self._refreshing[0][0] if self._refreshing else None)
 
     def tick(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
         """What is to be told now: announcements, each for a tree."""
-        for client in [client for client, due in self._refresh.items() if due <= now]:
-            del self._refresh[client]
+        while self._refreshing and self._refreshing[0][0] <= now:
+            due, client = heappop(self._refreshing)
             session = sessions.get(client)
-            if session is not None and session.link is not None:
+            if self._refresh.get(client) == due and session is not None and session.link is not None:
                 self._changed[client] = session
                 self._due = now
         if self._due is None or self._due > now:
@@ -81,14 +97,14 @@ class Roaming:
         progressed, self._progressed = self._progressed, {}
         found: list[tuple[int, Message]] = []
         for session in changed.values():
-            found += self._announced(session, dict(session.subscriptions), now)
+            found += self._announced(session, now, has_changed=True)
         for client, session in progressed.items():
             if client not in changed and not session.gone:
-                found += self._announced(session, None, now)
+                found += self._announced(session, now, has_changed=False)
         self.told += len(found)
         return found
 
-    def _announced(self, session: Session, filters: dict[bytes, Options] | None, now: int) -> list[tuple[int, Message]]:
+    def _announced(self, session: Session, now: int, *, has_changed: bool) -> list[tuple[int, Message]]:
         online = session.link is not None and not session.gone
         lasts = (session.persistent or online) and not session.gone
         shares = any(options.shared is not None for options in session.subscriptions.values())
@@ -99,20 +115,27 @@ class Roaming:
         abroad.told = roams
         expiry_s = session.expiry_s if roams else 0
         if online and roams:
-            pause_s = min(REFRESH_S, max(_MIN_REFRESH_S, expiry_s // 2)) if expiry_s else FLEETING_REFRESH_S
-            self._refresh[session.client] = now + SECOND * pause_s
+            self._refresh[session.client] = now + SECOND * refresh_s(expiry_s)
+            heappush(self._refreshing, (self._refresh[session.client], session.client))
         else:
             self._refresh.pop(session.client, None)
         done = done_of(session)
-        if filters is None and not done:
+        if not has_changed and not done:
             self._progressed[session.client] = session
             return []
         found: list[tuple[int, Message]] = []
         for group, (tree, _) in self._groups.items():
             for part, through in enumerate(_parts(group, done)):
-                told = filters if part == 0 else None
+                told = dict(session.subscriptions) if part == 0 else None
                 said = Announcement(
-                    session.client, session.user, session.born, expiry_s, online and roams, told, through
+                    session.client,
+                    session.user,
+                    session.born,
+                    max(session.born, abroad.began),
+                    expiry_s,
+                    online and roams,
+                    told,
+                    through,
                 )
                 payload = said.encode()
                 if len(payload) > MAX_PAYLOAD_BYTES:
@@ -123,6 +146,11 @@ class Roaming:
         if abroad.handed and not session.gone:
             self._progressed[session.client] = session
         return found
+
+
+def refresh_s(expiry_s: int) -> int:
+    """How long after an announcement of a session that is online the next one comes, at the latest."""
+    return min(REFRESH_S, max(_MIN_REFRESH_S, expiry_s // 2)) if expiry_s else FLEETING_REFRESH_S
 
 
 def _parts(group: bytes, done: Mapping[bytes, int]) -> list[dict[bytes, int]]:

@@ -10,12 +10,17 @@ may publish is asked by its handler; whether a receiver may read, here, once per
 
 from __future__ import annotations
 
+from typing import Final
+
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.message import Message
 from roost.broker.routes import Route, Target
 from roost.broker.settings import DISK, RECEIVED
 from roost.broker.shared import NOBODY, Group
+from roost.machine.contract import Rejected
+
+_SAMPLE_BYTES: Final = 64
 
 
 def route_of(core: Core, topic: bytes) -> Route:
@@ -120,5 +125,10 @@ def publish_anywhere(core: Core, message: Message, now: int) -> None:
     route = route_of(core, message.topic)
     if route.tree is None:
         publish(core, message, route, 0, now)
+        return
+    refusal = "" if core.gateway is None else core.gateway.refusal_of(route.tree, message)
+    if refusal:
+        core.stats.dropped += 1
+        core.effects.append(Rejected("this broker", refusal, message.topic[:_SAMPLE_BYTES]))
     else:
         core.insert(route.tree, message)

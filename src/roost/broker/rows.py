@@ -173,6 +173,7 @@ def session_value(session: Session) -> bytes:
         session.ended.to_bytes(8, "big"),
         session.born.to_bytes(8, "big"),
         bytes((_whereabouts(session),)),
+        (0 if session.abroad is None else session.abroad.began).to_bytes(8, "big"),
         session.will_due.to_bytes(8, "big"),
     ]
     will = session.will
@@ -201,7 +202,7 @@ def read_session(value: bytes, client: bytes, number: int) -> Session:
     row = _open(value)
     session = Session(client, number, row.blob(2))
     session.expiry_s, session.ended, session.born = row.number(4), row.number(8), row.number(8)
-    _find(session, row.number(1))
+    _find(session, row.number(1), row.number(8))
     session.will_due = row.number(8)
     if row.number(1):
         topic, payload, flags, kept = row.blob(2), row.blob(4), row.number(1), row.blob(4)
@@ -230,9 +231,10 @@ def _whereabouts(session: Session) -> int:
     return (1 if abroad.elsewhere else 0) | (2 if abroad.online else 0) | (4 if abroad.told else 0)
 
 
-def _find(session: Session, whereabouts: int) -> None:
-    if whereabouts:
+def _find(session: Session, whereabouts: int, began: int) -> None:
+    if whereabouts or began:
         abroad = session.groups()
+        abroad.began = began
         abroad.elsewhere = whereabouts & 1 != 0
         abroad.online = whereabouts & 2 != 0
         abroad.told = whereabouts & 4 != 0

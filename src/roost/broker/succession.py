@@ -3,10 +3,11 @@
     Kept ──▶ next of its stream? ──▶ message for the subscribers of this node
               └ no: it waits in the store until all before it have come
 
-What is older than the beginning (when this node first served the group) is history, and not news. What the repo dropped
-on purpose is passed over; a gap that nothing fills within `GAP` is too, and counted: a building does not wait for ever.
-How far each stream was handed on is told with the messages, to be kept with what becomes of them: after a restart
-`begin` hands on what came since.
+What is older than the beginning (when this node first served the group) is history, and not news, but for what holds
+on: what is retained, and what nodes tell of sessions, among the `LAST` of a stream. What the repo dropped on purpose is
+passed over; what is missing or damaged and not mended within `GAP` is too, and counted: a building does not wait for
+ever. How far each stream was handed on is told with the messages, to be kept with what becomes of them: after a restart
+`begin` hands on what came since. Much is handed on piece by piece, one with each `tick`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.readable import message_of
 from roost.machine import SECOND
@@ -21,12 +23,16 @@ from roost.naming import Name
 from roost.naming.building import Group
 from roost.pubsub.repos.repo import Repo
 from roost.repo.catalogue import catalogue_of
+from roost.repo.holding import Holding
 from roost.repo.numbering import numbered as parse_numbered
 from roost.repo.shelving import Kept
 
 MAX_STREAMS: Final = 200_000  # whose position is known; as many as a repo holds
 GAP: Final = 30 * SECOND
+LAST: Final = 16
+PIECE: Final = 5000  # messages that are handed on at once
 _BUNDLE: Final = 256
+_AT_ONCE: Final = 1  # a deadline that is over
 
 
 class News(NamedTuple):
@@ -37,15 +43,25 @@ class News(NamedTuple):
 
 
 class Succession:
-    """The machine; `positions` is how far streams were handed on, as it was kept."""
+    """The machine; `positions` is how far streams were handed on, as it was kept, `fresh` what was inserted here."""
 
-    def __init__(self, group: Group, repo: Repo, began: int, positions: Mapping[bytes, int]) -> None:
+    def __init__(
+        self,
+        group: Group,
+        repo: Repo,
+        began: int,
+        positions: Mapping[bytes, int],
+        fresh: dict[bytes, Message] | None = None,
+    ) -> None:
         self.passed_over = 0  # numbers that a gap hid
-        self._group: Final = group
+        self._group: Final = group.name
+        self._fresh: Final = {} if fresh is None else fresh
+        self._concerned: Final[dict[bytes, bool]] = {}  # by stream, whether it is one of readings; bound: MAX_STREAMS
         self._repo: Final = repo
         self._began: Final = began
         self._positions: Final[dict[bytes, int]] = dict(positions)  # bound: MAX_STREAMS
-        self._gaps: Final[dict[bytes, int]] = {}  # streams that wait for a number, and until when; bound: as above
+        self._gaps: Final[dict[bytes, tuple[int, int]]] = {}  # until when a stream waits for numbers, up to which one
+        self._behind: Final[dict[bytes, None]] = {}  # streams with more to hand on at once; bound of both: as above
 
     def stored(self, kept: Kept, now: int) -> News:
         """The messages that are next, in the order of their streams, and how far these are handed on now."""
@@ -59,7 +75,11 @@ class Succession:
             if number <= position:
                 continue
             if number == position + 1:
-                self._hand_on(stream, number, entry.wire, messages)
+                fresh = self._fresh.pop(entry.name.value, None)
+                if fresh is None:
+                    self._hand_on(stream, number, entry.wire, messages)
+                else:
+                    messages.append(fresh)
                 moved[stream] = self._positions[stream] = number
                 if stream in self._gaps:
                     self._catch_up(stream, messages, moved, now)
@@ -68,35 +88,43 @@ class Succession:
         return News(messages, moved)
 
     def tick(self, now: int) -> News:
-        """Pass over gaps that nothing has filled in time."""
+        """Hand on one more piece, and pass over gaps that nothing has filled in time."""
         messages: list[Message] = []
         moved: dict[bytes, int] = {}
-        for stream in [stream for stream, until in self._gaps.items() if until <= now]:
-            row = self._repo.shelf.holdings.of(Name(stream))
-            position = self.position(stream)
-            following = min([low for low, _ in row.held if low > position], default=position + 1)
-            self.passed_over += following - position - 1
-            moved[stream] = self._positions[stream] = following - 1
-            self._catch_up(stream, messages, moved, now)
+        for stream in list(self._behind):
+            if len(messages) < PIECE:
+                self._catch_up(stream, messages, moved, now)
+        for stream, (until, through) in list(self._gaps.items()):
+            if until <= now and len(messages) < PIECE:
+                del self._gaps[stream]
+                self._catch_up(stream, messages, moved, now, through)
         return News(messages, moved)
 
     def deadline(self) -> int | None:
-        """When to look past a gap."""
-        return min(self._gaps.values(), default=None)
+        """When to go on, or to look past a gap."""
+        if self._behind:
+            return _AT_ONCE
+        return min([until for until, _ in self._gaps.values()], default=None)
 
     def begin(self, now: int) -> News:
         """What came while this process did not run, of streams that were handed on before or began since."""
-        messages: list[Message] = []
-        moved: dict[bytes, int] = {}
         for name, row in self._repo.shelf.holdings:
             if self.concerns(name.value) and row.highest > self.position(name.value):
-                self._catch_up(name.value, messages, moved, now)
-        return News(messages, moved)
+                self._behind[name.value] = None
+        return self.tick(now)
 
     def concerns(self, stream: bytes) -> bool:
         """Whether a stream is one of readings: repos' records and panels' catalogues are not."""
+        found = self._concerned.get(stream)
+        if found is None:
+            if len(self._concerned) >= MAX_STREAMS:
+                self._concerned.clear()
+            found = self._concerned[stream] = self._is_readable(stream)
+        return found
+
+    def _is_readable(self, stream: bytes) -> bool:
         name = Name(stream)
-        group = self._group.name
+        group = self._group
         if not name.starts_with(group) or self._repo.peers.is_repo(name) or len(name) <= len(group) + 1:
             return False
         return name != catalogue_of(name.prefix(len(group) + 1))
@@ -111,39 +139,62 @@ class Succession:
         return found
 
     def _before(self, stream: bytes) -> int:
-        """The last number of a stream that is older than we are, so that it is no news."""
+        """The last number of a stream that is so much older than we are that it is no news, and does not hold on."""
         name = Name(stream)
         row = self._repo.shelf.holdings.of(name)
-        first = self._repo.store.since(name, self._began) or row.highest + 1
+        first = max(1, (self._repo.store.since(name, self._began) or row.highest + 1) - LAST)
         holes = row.holes(1)
         return min(first, holes[0][0]) - 1 if holes else first - 1
 
-    def _catch_up(self, stream: bytes, messages: list[Message], moved: dict[bytes, int], now: int) -> None:
-        """Hand on what is in the store behind the position, as far as nothing is missing."""
+    def _catch_up(
+        self, stream: bytes, messages: list[Message], moved: dict[bytes, int], now: int, through: int = 0
+    ) -> None:
+        """Hand on what is in the store behind the position: all that nothing is missing before, and a piece at most.
+
+        What is missing up to `through` has been waited for.
+        """
         name = Name(stream)
         row = self._repo.shelf.holdings.of(name)
         position = self.position(stream)
-        while True:
-            while row.is_gone(position + 1):
-                position += 1
-            if not row.is_held(position + 1):
-                break
-            found = self._repo.store.range(name, position + 1, row.highest, _BUNDLE)
+        is_more = True
+        while is_more and len(messages) < PIECE:
+            position = _behind_run(row.gone, position)
             before = position
-            for number, wire in found:
+            for number, wire in self._repo.store.range(name, position + 1, row.highest, _BUNDLE):
                 if number != position + 1:
                     break
                 position = number
                 self._hand_on(stream, number, wire, messages)
-            if position == before:  # it is damaged on the disk, and will be mended
-                break
+            if position == before and position < through:  # nobody has it, or it is damaged on the disk
+                following = self._following(name, row, position)
+                self.passed_over += following - position - 1
+                position = following - 1
+            elif position == before:
+                is_more = False
         moved[stream] = self._positions[stream] = position
+        if is_more:
+            self._behind[stream] = None
+            return
+        self._behind.pop(stream, None)
         if position >= row.highest:
             self._gaps.pop(stream, None)
         else:
-            self._gaps.setdefault(stream, now + GAP)
+            self._gaps.setdefault(stream, (now + GAP, row.highest))
+
+    def _following(self, name: Name, row: Holding, position: int) -> int:
+        """The next number that is there, or was dropped on purpose; the one behind the highest if there is none."""
+        readable = [number for number, _ in self._repo.store.range(name, position + 1, row.highest, 1)]
+        gone = [low for low, _ in row.gone if low > position]
+        return min([*readable, *gone], default=row.highest + 1)
 
     def _hand_on(self, stream: bytes, number: int, wire: bytes, messages: list[Message]) -> None:
-        message = message_of(self._group, Name(stream), number, wire)
-        if message is not None and message.time >= self._began:
+        message = message_of(len(self._group), Name(stream), number, wire)
+        if message is not None and (
+            message.time >= self._began or message.retain or message.topic.startswith(RESERVED)
+        ):
             messages.append(message)
+
+
+def _behind_run(runs: list[tuple[int, int]], position: int) -> int:
+    """The last number of the run that begins behind a position, or holds it; the position itself if none does."""
+    return next((high for low, high in runs if low <= position + 1 <= high), position)

@@ -2,14 +2,15 @@
 
 The patterns are asked in the order of the configuration and the first that matches decides, so that an exception
 stands before its rule. What none matches is plain. Topics that begin with `$` are a group's only if a pattern names
-them [MQTT-4.7.2-1].
+them [MQTT-4.7.2-1], and what nodes tell each other (`$roost/…`) never is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.packets.fields import check_filter
 from roost.broker.patterns import matches
@@ -21,6 +22,10 @@ from roost.wire.tlv import MAX_PACKET_BYTES
 MAX_REMEMBERED: Final = 65_536
 MIN_PARTS: Final = 2
 _AROUND_BYTES: Final = 500  # of a reading: signature with its key's name, and the heads of elements
+
+
+def _has_room(_topic: bytes) -> bool:
+    return True
 
 
 class Tree:
@@ -35,6 +40,8 @@ class Tree:
         self.level: Final = level
         self.copies: Final = copies
         self.levels: Final = pattern.split(b"/")
+        self.name_bytes: Final = 0 if panel is None else len(panel.name.value)
+        self.has_room: Callable[[bytes], bool] = _has_room  # whether its group takes a topic; set by who joins it
 
 
 class Trees:
@@ -52,7 +59,7 @@ class Trees:
             pass
         levels = topic.split(b"/")
         found: int | None = None
-        for tree in self.all:
+        for tree in () if topic.startswith(RESERVED) else self.all:
             if matches(tree.levels, levels):
                 found = tree.number if tree.panel is not None else None
                 break
@@ -63,16 +70,19 @@ class Trees:
 
     def refusal_of(self, tree: int, message: Message) -> str:
         """Why a message cannot be a reading of the tree's group, empty if it can."""
-        panel = self.all[tree].panel
-        return "the topic has no group" if panel is None else why_not(panel, message)
+        found = self.all[tree]
+        if found.panel is None:
+            return "the topic has no group"
+        refusal = why_not(found.name_bytes, message)
+        return refusal or ("" if found.has_room(message.topic) else "the group has as many streams as there may be")
 
 
-def why_not(panel: Panel, message: Message) -> str:
-    """Why a message cannot be a reading that a panel publishes, empty if it can."""
+def why_not(name_bytes: int, message: Message) -> str:
+    """Why a message cannot be a reading of a panel whose name has so many bytes, empty if it can."""
     parts = message.topic.count(b"/") + 1
     if not MIN_PARTS <= parts <= MAX_PARTS:
         return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {parts}"
-    size_bytes = len(panel.name.value) + 2 * len(message.topic) + len(message.payload) + len(message.kept)
+    size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept)
     if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_PACKET_BYTES:
         return f"a message of a group is one packet of {MAX_PACKET_BYTES} bytes at most, all included: make it smaller"
     return ""

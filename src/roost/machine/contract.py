@@ -55,4 +55,8 @@ class Machine(Protocol[Event]):
 
 def earliest(*deadlines: int | None) -> int | None:
     """The first of several deadlines, None where there is none."""
-    return min((deadline for deadline in deadlines if deadline is not None), default=None)
+    first: int | None = None  # a loop, for machines are asked after every call
+    for deadline in deadlines:
+        if deadline is not None and (first is None or deadline < first):
+            first = deadline
+    return first

@@ -63,14 +63,16 @@ def feed(core: Core, link: Link, data: bytes, now: int) -> None:
 def feed_early(core: Core, link: Link, now: int) -> None:
     """Handle what came while it was not known who it came from."""
     early = link.early
-    link.early = []
+    link.early = None
     link.early_bytes = 0
-    for data in early:
+    for data in early or ():
         if not link.doomed:
             feed(core, link, data, now)
 
 
 def _keep_early(core: Core, link: Link, data: bytes) -> None:
+    if link.early is None:
+        link.early = []
     link.early.append(data)
     link.early_bytes += len(data)
     if link.early_bytes > core.settings.max_early_bytes:

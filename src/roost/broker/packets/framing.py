@@ -44,19 +44,20 @@ class Framer:
         self.held: int = 0  # bytes of the packet that is not whole yet; bound: max_bytes
         self._max_bytes: i64 = max_bytes
         self._wanted: i64 = 0  # held bytes below which there is nothing to look at
-        self._rest: bytearray = bytearray()
+        self._rest: bytearray | None = None  # what is held; mostly there is none, and there are many connections
 
     def feed(self, data: bytes) -> list[bytes]:
         """Take what came, give the packets it completes; after an error that is always none."""
         if self.error:
             return []
-        if self.held:
-            self._rest += data
-            if len(self._rest) < self._wanted:
-                self.held = len(self._rest)
+        rest = self._rest
+        if rest is not None:
+            rest += data
+            if len(rest) < self._wanted:
+                self.held = len(rest)
                 return []
-            data = bytes(self._rest)
-            self._rest = bytearray()
+            data = bytes(rest)
+            self._rest = None
             self.held = 0
         frames: list[bytes] = []
         size: i64 = len(data)
@@ -82,7 +83,7 @@ class Framer:
         return frames
 
     def _hold(self, data: bytes, at: i64, size: i64) -> None:
-        self._rest += data[at:]
+        self._rest = bytearray(data[at:])
         self.held = size - at
         if size - at < 2:
             self._wanted = 2

@@ -10,6 +10,7 @@ down; `roost.host.repo` runs it. What it tells comes in a turn of its own, behin
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -29,6 +30,8 @@ from roost.naming.building import Panel
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.shelving import Kept
+
+FINISH_S: Final = 5  # for what is on its way into a group when a broker ends
 
 
 class Groups(Protocol):
@@ -68,6 +71,7 @@ class Gateways:
         self._running: RunningRepo | None = None
         self._alarm: Final = Alarm(driver.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
+        self._settled: Final = asyncio.Event()  # an insertion was told of
 
     def start(
         self,
@@ -86,17 +90,33 @@ class Gateways:
             repo = by_group[panel.group.name]
             insertion = Insertion(panel, repo, signer_for, alone=alone)
             self._gateways[panel.group.name] = _Gateway(
-                repo, insertion, Succession(panel.group, repo, began, positions)
+                repo, insertion, Succession(panel.group, repo, began, positions, insertion.fresh)
             )
+        for tree in self._trees:
+            if tree.panel is not None:
+                tree.has_room = self._gateways[tree.panel.group.name].insertion.has_room
         now = self._driver.clock()
         for gateway in self._gateways.values():
             self._hand_on(gateway.succession.begin(now), now)
         self._wake(now)
 
+    async def finish(self) -> None:
+        """Wait for what is on its way into the groups, a while."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_S):
+                await asyncio.sleep(0)  # what came last is put into its group in this turn
+                while not all(gateway.insertion.is_idle for gateway in self._gateways.values()):
+                    self._settled.clear()
+                    await self._settled.wait()
+
     def close(self) -> None:
         """End."""
         self._alarm.cancel()
         self._running = None
+
+    def is_behind(self) -> bool:
+        """Whether more comes than the disks of the groups take."""
+        return any(gateway.insertion.is_behind for gateway in self._gateways.values())
 
     def insert(self, effect: Insert) -> None:
         """Put messages into the group of their tree, in the next turn: this one's packets are not written yet."""
@@ -110,7 +130,8 @@ class Gateways:
             refusal = "the group of this topic is not served here"
             self._driver.execute(self._machine.inserted(effect.ticket, refusal, now), now)
             return
-        self._act(gateway, gateway.insertion.insert(effect.ticket, effect.messages, tree.copies, now), now)
+        effects = gateway.insertion.insert(effect.ticket, effect.messages, tree.copies, now, again=effect.again)
+        self._act(gateway, effects, now)
 
     def told(self, repo: Repo, effect: Effect, now: int) -> None:
         """Take in what a repo tells: what it keeps, and what became of an insertion."""
@@ -120,7 +141,7 @@ class Gateways:
         if isinstance(effect, Kept):
             self._hand_on(gateway.succession.stored(effect, now), now)
         elif isinstance(effect, Inserted):
-            self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
+            self._tell(effect, now)
         self._wake(now)
 
     # -- the past
@@ -158,8 +179,12 @@ class Gateways:
         if theirs and self._running is not None:
             self._running.act(gateway.repo, theirs)
         for effect in ours:
-            self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
+            self._tell(effect, now)
         self._wake(now)
+
+    def _tell(self, effect: Inserted, now: int) -> None:
+        self._settled.set()
+        self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
 
     def _tick(self, now: int) -> None:
         for gateway in self._gateways.values():

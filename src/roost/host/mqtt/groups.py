@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Final
 
 from roost.broker.broker import Broker
 from roost.broker.roaming import Roaming
@@ -20,8 +21,12 @@ from roost.host.mqtt.gateways import Gateways
 from roost.host.mqtt.server import Server
 from roost.host.repo import Duty, RunningRepo, chain_of, duty_of, running_repo
 from roost.naming.building import Panel, numbered
+from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.repo import RepoSettings
+from roost.repo.retention import Rule
 from roost.wire import Data
+
+SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=16)  # what nodes tell: the last says it all
 
 
 def trees_of(config: Config) -> Trees:
@@ -64,6 +69,7 @@ async def joined(
         version=version,
     ) as running:
         server.insert = gateways.insert
+        server.is_flooded = gateways.is_behind
         panels = [each.panel for each in config.groups]
         alone = not config.node.uplinks
         gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
@@ -71,6 +77,7 @@ async def joined(
         try:
             yield running
         finally:
+            await gateways.finish()
             gateways.close()
 
 
@@ -78,7 +85,7 @@ def _duties(config: Config, keys: KeyStore, now: int) -> list[Duty]:
     duties: list[Duty] = []
     for each in config.groups:
         folder = None if config.store is None else group_file(config.store / "repos", each.repo.name, "rocks")
-        settings = RepoSettings(retention=each.retention, tells=True)
+        settings = RepoSettings(retention=(SESSIONS, *each.retention), tells=True)
         duty = duty_of(keys, each.repo, folder, settings, now)
         duties.append(replace(duty, certificates=duty.certificates + _shown(keys, each.panel, now)))
     return duties

@@ -30,6 +30,7 @@ class Bounds:
     greeting_timeout: int = 10 * SECOND  # for handshakes of TLS and WebSocket
     leaving_timeout: int = 2 * SECOND  # to take the last bytes and close
     max_leaving: int = 1_024  # more than these are closed without waiting
+    max_read_bytes: int = 256 << 10  # from one link in one wake-up
 
 
 class Link:

@@ -26,7 +26,6 @@ from roost.host.mqtt.turnstile import first_place
 
 MAX_EVENTS: Final = 512  # of one wake-up
 TURN_BYTES: Final = 1 << 20  # to be read in one wake-up, shared by all that are ready: one link may have to take it all
-MAX_READ_BYTES: Final = 256 * 1024
 GREETINGS: Final = 16  # reads by pipes that shake hands, of one wake-up: a TLS handshake takes a millisecond
 
 _IN: Final = select.EPOLLIN
@@ -54,7 +53,7 @@ class Poll:
         self._clock: Final = clock
         self._loop: Final = asyncio.get_running_loop()
         self._epoll: Final = select.epoll()
-        self._room: Final = memoryview(bytearray(MAX_READ_BYTES))  # recv of so much would map memory every time
+        self._room: Final = memoryview(bytearray(bounds.max_read_bytes))  # recv of so much would map memory every time
         self._links: Final = Links(self._epoll, clock, self._overdue)
         self._doors: Final = Doors(self._epoll)
         self.outbox: Final = Outbox(self._links, bounds, self._end)
@@ -134,7 +133,7 @@ class Poll:
         return False
 
     def _take(self, events: list[tuple[int, int]]) -> bool:
-        share = min(MAX_READ_BYTES, TURN_BYTES // (len(events) or 1))
+        share = min(self._bounds.max_read_bytes, TURN_BYTES // (len(events) or 1))
         arrived: list[tuple[int, bytes]] = []
         self._greetings = 0
         others = False

@@ -62,17 +62,16 @@ async def running_broker(config: Config, hook: Hook | None = None, version: str 
             await rows.close()
         raise
     server = Server(broker, security, config.bounds, rows, clock=clock, hook=hook)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.close)
         for warning in security.current.warnings:
             server.journal.warn("%s", warning)
+        repo: RunningRepo | None = None
+        if config.groups:
+            keys = KeyStore(home())
+            repo = await stack.enter_async_context(joined(config, keys, trees, broker, server, version))
+        stack.push_async_callback(server.stop)  # while the groups are there: wills go into them
         server.start()
-        async with AsyncExitStack() as stack:
-            repo: RunningRepo | None = None
-            if config.groups:
-                keys = KeyStore(home())
-                repo = await stack.enter_async_context(joined(config, keys, trees, broker, server, version))
-            frame_bytes = config.broker.max_packet_bytes + _FRAME_SLACK_BYTES
-            uris = [server.listen(listener, frame_bytes) for listener in config.listeners]
-            yield Running(config, server, broker, uris, repo)
-    finally:
-        await server.stop()
+        frame_bytes = config.broker.max_packet_bytes + _FRAME_SLACK_BYTES
+        uris = [server.listen(listener, frame_bytes) for listener in config.listeners]
+        yield Running(config, server, broker, uris, repo)

@@ -1,7 +1,7 @@
 """The driver of a broker: the loop's sockets and the rows' disk on one side, the `Broker` machine on the other.
 
 Everything a wake-up brought goes to the machine in one call, and what it wants is done before the wake-up ends. Answers
-of the disk, of passwords and of the clock come in turns of their own. When more waits for the disk than is good, the
+of the disk, of passwords and of the clock come in turns of their own. When more waits for a disk than is good, the
 broker stops reading until less does: then everybody waits a little, and nobody's message is lost or kept in memory.
 """
 
@@ -48,8 +48,12 @@ class Machine(Protocol):
     def stop(self, now: int) -> list[Effect]: ...
 
 
+def _is_never() -> bool:
+    return False
+
+
 class Server:
-    """Runs one broker; made in the event loop. `insert` is set by whoever joins groups."""
+    """Runs one broker; made in the event loop. `insert` and `is_flooded` are set by whoever joins groups."""
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class Server:
         self.poll: Final = Poll(self, self.clock, bounds)
         self.doors: Final[list[Door]] = []  # bound: the configuration
         self.insert: Callable[[Insert], None] = self._refuse_insert
+        self.is_flooded: Callable[[], bool] = _is_never  # whether more comes for groups than they take
         self._rows: Final = rows
         if rows is not None:
             rows.answer = self._kept
@@ -101,13 +106,17 @@ class Server:
         self.execute(self.machine.reloaded(fresh.access, settings, now, gone=self.security.gone), now)
 
     async def stop(self) -> None:
-        """Finish what is being kept, so that it can still be acknowledged; then say goodbye and close every link."""
+        """Finish what is being kept, so that it can still be acknowledged; then say goodbye to every link."""
         self.poll.listen(wanted=False)
         self._stopped = True
         if self._rows is not None:
             await self._rows.finish()
         now = self.clock()
         self.execute(self.machine.stop(now), now)
+
+    async def close(self) -> None:
+        """Close every link, and let the disk go; `stop` comes before, if it was started."""
+        self._stopped = True
         self._alarm.cancel()
         self._authenticator.close()
         self.poll.close()
@@ -144,9 +153,8 @@ class Server:
             for link, why in lost:
                 self.journal.say("link %d is down: %s", link, why)
                 self._carry_out(self.machine.closed(link, now), now)
-        if self._rows is not None and self._rows.is_behind:
-            poll.listen(wanted=False)
         if not self._stopped:
+            poll.listen(wanted=not self._is_behind())
             self._alarm.set(self.machine.deadline(), now)
 
     def _carry_out(self, effects: list[Effect], now: int) -> None:
@@ -165,6 +173,9 @@ class Server:
                 self.insert(effect)
             else:
                 self.journal.write(effect, now)
+
+    def _is_behind(self) -> bool:
+        return (self._rows is not None and self._rows.is_behind) or self.is_flooded()
 
     def _keep(self, effect: Keep) -> None:
         if self._rows is None:
@@ -187,8 +198,6 @@ class Server:
         if why:
             self.journal.warn("%s", why)
         self.execute(effects, now)
-        if not self._stopped and self._rows is not None and not self._rows.is_behind:
-            self.poll.listen(wanted=True)
 
     def _authenticated(self, link: int, verdict: Verdict) -> None:
         if not self._stopped:

@@ -51,6 +51,7 @@ from roost.repo.recount import highest
 from roost.repo.retention import Rule, Rules
 from roost.repo.shelf import Shelf
 from roost.repo.shelving import STREAM_MARK, Dropped, Kept
+from roost.repo.shelving import Then as Outcome
 from roost.repo.store import Damaged, Entry, Store, Unwritten, Written
 from roost.sync.ledger import Ledger
 from roost.sync.port import Learned, Ready, Reply, Stream
@@ -174,13 +175,9 @@ class Repo:
         effects = checked(refusal, now) if refusal else self.asking.check(packet, checked, now)
         return self._settle(effects, now)
 
-    def publish(self, packets: Sequence[Data], then: Then, now: int) -> list[Effect]:
-        """Keep what this process has signed itself, and need not verify; `then` gets why not, or nothing."""
-
-        def kept(outcome: list[str], now: int) -> list[Effect]:
-            return then(next((refusal for refusal in outcome if refusal), ""), now)
-
-        return self._settle(self.shelf.put(packets, INSERT, kept, now), now)
+    def publish(self, packets: Sequence[Data], then: Outcome, now: int) -> list[Effect]:
+        """Keep what this process has signed itself, and need not verify; `then` gets for each why not, or nothing."""
+        return self._settle(self.shelf.put(packets, INSERT, then, now), now)
 
     def copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
         """Have packets that are kept here on `copies` repos in all; `then` gets why they are not, or nothing."""
@@ -301,12 +298,13 @@ class Repo:
 
     def _kept(self, kept: Kept, now: int) -> list[Effect]:
         """Tell consumers and listeners what is on the disk now."""
-        latest: dict[Name, int] = {}
+        latest: dict[bytes, int] = {}
         for entry in kept.entries:
             stream, number = parse_numbered(entry.name)
-            if number and not self.peers.is_repo(name := Name(stream)):
-                latest[name] = max(number, latest.get(name, 0))
-        effects = self._of_partial(self.partial.member.publish(list(latest.items()), now), now)
+            if number > latest.get(stream, 0):
+                latest[stream] = number
+        news = [(name, high) for value, high in latest.items() if not self.peers.is_repo(name := Name(value))]
+        effects = self._of_partial(self.partial.member.publish(news, now), now)
         effects += self.events.kept(kept, now)
         return effects + self.pruning.kept(kept.entries, now)
 

@@ -1,0 +1,129 @@
+"""Minting: a message made a signed reading, with the next number of its stream.
+
+A topic's stream is the panel's name and a component per level, `<group>/<panel>/hall/temp` for `hall/temp`; two nodes
+have two panels, so that nobody's numbers are anybody else's. Numbers go on from what the repo holds, or has dropped.
+What may be a reading already is looked for by its time, publisher and payload. What is minted is remembered for a while
+as the message that comes out of the group again (`fresh`), so that nobody has to read it. When it is written, and what
+is tried again, is `roost.broker.insertion`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from roost.broker.message import Message
+from roost.machine import SECOND
+from roost.naming import Name
+from roost.naming.building import numbered
+from roost.naming.topic import name_of_topic
+from roost.pubsub.panels.panel import SIGNER_AGE, SignerFor
+from roost.pubsub.repos.repo import Repo
+from roost.repo.numbering import numbered as parse_numbered
+from roost.wire import Data, Signer, encode_data
+from roost.wire.data import decode_data
+from roost.wire.posting import Posting
+from roost.wire.reading import Reading, decode_reading
+from roost.wire.values import format_of
+
+MAX_FRESH: Final = 20_000  # that need not be read again
+MAX_STREAMS: Final = 100_000  # whose names and numbers are remembered
+MAX_TWINS: Final = 10_000  # readings of one stream and one time among which one is looked for
+
+
+class Minting:
+    """The numbers of one panel, and its key."""
+
+    def __init__(self, panel: Name, repo: Repo, signer_for: SignerFor, freshness_ms: int) -> None:
+        self.fresh: Final[dict[bytes, Message]] = {}  # by name, on their way to the disk; bound: MAX_FRESH
+        self.signer_for = signer_for
+        self._panel: Final = panel
+        self._repo: Final = repo
+        self._freshness_ms: Final = freshness_ms
+        self._given: Final[dict[bytes, int]] = {}  # the highest number of each stream; bound: see `relieve`
+        self._streams: Final[dict[bytes, Name]] = {}  # by topic; bound: MAX_STREAMS
+        self._signer: Signer | None = None
+        self._signer_until = 0
+
+    def mint(self, messages: Sequence[Message], now: int, *, again: bool) -> list[Data]:
+        """Make readings of messages, all or none: raises `BadPacket`, `BadTopic` and `NoKey`.
+
+        With `again` those of QoS 2 may be readings already, and are given as they are.
+        """
+        given: dict[bytes, int] = {}
+        packets: list[Data] = []
+        for message in messages:
+            stream = self._stream(message.topic)
+            found = self._find(stream, message) if again and message.qos == 2 else None
+            packets.append(self._signed(message, stream, given, now) if found is None else found)
+        self._given.update(given)
+        return packets
+
+    def again(self, message: Message, packet: Data, now: int) -> Data:
+        """Give a message another number than that of a packet, which it cannot have."""
+        stream, number = parse_numbered(packet.name)
+        self.fresh.pop(packet.name.value, None)
+        self._given[stream] = max(number, self._given.get(stream, 0), self._last(Name(stream)))
+        return self._signed(message, Name(stream), self._given, now)
+
+    def relieve(self) -> None:
+        """Forget numbers, if there are many: nothing is under way, so they are all in the repo."""
+        if len(self._given) > MAX_STREAMS:
+            self._given.clear()
+
+    def _find(self, stream: Name, message: Message) -> Data | None:
+        """The reading that a message is already, if it is one."""
+        content = _reading(message)
+        for _, number in self._repo.store.between(stream, message.time, message.time, MAX_TWINS):
+            for _, wire in self._repo.store.range(stream, number, number, 1):
+                packet = decode_data(wire)
+                if decode_reading(packet.content) == content:
+                    return packet
+        return None
+
+    def _signed(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Data:
+        last = given.get(stream.value) or self._given.get(stream.value) or self._last(stream)
+        name = numbered(stream, last + 1)
+        if self._signer is None or self._signer_until <= now:
+            self._signer = self.signer_for(name, now)
+            self._signer_until = now + SIGNER_AGE
+        wire = encode_data(name, _reading(message).encode(), self._signer, freshness_ms=self._freshness_ms)
+        given[stream.value] = last + 1
+        if len(self.fresh) >= MAX_FRESH:
+            self.fresh.clear()
+        self.fresh[name.value] = _named(message, stream.value, last + 1)
+        return decode_data(wire)
+
+    def _stream(self, topic: bytes) -> Name:
+        stream = self._streams.get(topic)
+        if stream is None:
+            if len(self._streams) >= MAX_STREAMS:
+                self._streams.clear()
+            stream = self._streams[topic] = self._panel + name_of_topic(topic.decode())
+        return stream
+
+    def _last(self, stream: Name) -> int:
+        """The highest number of a stream that the repo has, or had and has dropped."""
+        row = self._repo.shelf.holdings.of(stream)
+        return max(row.highest, *[high for _, high in row.gone[-1:]], 0)
+
+
+def _named(message: Message, stream: bytes, number: int) -> Message:
+    """The message as it comes out of the group again."""
+    return Message(
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        message.kept,
+        message.expires,
+        message.publisher,
+        message.time,
+        (0, stream, number),
+    )
+
+
+def _reading(message: Message) -> Reading:
+    expiry_s = -1 if not message.expires else max(0, (message.expires - message.time) // SECOND)
+    posting = Posting(message.qos, message.retain, message.publisher, expiry_s, properties=message.kept)
+    return Reading(message.time, format_of(message.payload), message.payload, posting=posting)

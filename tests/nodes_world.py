@@ -1,0 +1,232 @@
+"""Brokers of one group without sockets, repos or disks: what one inserts comes to all, in the order of its streams.
+
+A `Street` is the group. Each node has what it inserted (its repo), which survives its death; a link between two nodes
+carries it when both live, stream by stream, in any order among streams. A node that dies comes back from its rows.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tests import broker_packets as packets
+from tests.broker_packets import props
+from tests.broker_world import Client, World
+
+from roost.broker.effects import Insert
+from roost.broker.message import Message
+from roost.broker.patterns import matches
+from roost.broker.roaming import Roaming
+from roost.broker.settings import DISK, BrokerSettings
+from roost.broker.since import Since
+from roost.machine import Effect
+
+GROUP = b"\x08\x05group"
+EXPIRY = props(session_expiry=10_000)
+
+
+def panel_of(number: int) -> bytes:
+    return GROUP + b"\x08\x05gate%d" % number
+
+
+class Halls:
+    """One tree, of everything but what is the server's own."""
+
+    def of(self, topic: bytes) -> int | None:
+        return None if topic.startswith(b"$") else 0
+
+    def refusal_of(self, tree: int, message: Message) -> str:  # noqa: ARG002  a stand-in
+        return ""
+
+
+class Node(World):
+    """One of them."""
+
+    def __init__(self, street: Street, number: int) -> None:
+        self.street = street
+        self.number = number
+        self.is_alive = True
+        self.streams: dict[bytes, list[Message]] = {}  # what its repo has, by stream
+        self.handed: dict[bytes, int] = {}  # how far that was handed on
+        settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0, max_inflight=10)
+        super().__init__(settings, gateway=Halls(), late_disk=False)
+
+    def _start(self) -> None:
+        original = self.run
+        held: list[list[Effect]] = []
+        self.run = held.append  # type: ignore[assignment, method-assign]
+        super()._start()
+        self.run = original  # type: ignore[method-assign]
+        roaming = Roaming({GROUP: (0, panel_of(self.number))})
+        self.handed = dict(self.broker.positions)
+        self.run(self.broker.join(_History(self), roaming, self.now))
+        for effects in held:
+            self.run(effects)
+
+    # -- the past, as `History`
+
+    def streams_of(self, filter_: bytes) -> list[bytes]:
+        levels = filter_.split(b"/")
+        return [name for name, held in self.streams.items() if matches(levels, held[0].topic.split(b"/"))]
+
+    def present(self, stream: bytes) -> int:
+        return self.handed.get(stream, 0)
+
+    def first(self, stream: bytes, since: Since) -> int:
+        held = self.streams[stream]
+        found = [at for at, message in enumerate(held, 1) if message.time >= since.time]
+        return found[0] if found else len(held) + 1
+
+    def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        held = self.streams[stream]
+        found: list[tuple[int, Message | None]] = [(number, held[number - 1]) for number in range(low, high + 1)]
+        return found[:limit]
+
+    # -- the group
+
+    def insert_all(self) -> None:
+        """Make readings of what the broker wants inserted."""
+        while self.inserts:
+            insert = self.inserts.pop(0)
+            self._insert(insert)
+
+    def _insert(self, insert: Insert) -> None:
+        for message in insert.messages:
+            stream = panel_of(self.number) + b"\x08" + message.topic
+            held = self.streams.setdefault(stream, [])
+            origin = (0, stream, len(held) + 1)
+            m = message
+            held.append(Message(m.topic, m.payload, m.qos, m.retain, m.kept, m.expires, m.publisher, m.time, origin))
+        self.run(self.broker.inserted(insert.ticket, "", self.now))
+
+    def hand_on(self, stream: bytes) -> None:
+        """Hand on the next reading of a stream."""
+        number = self.handed.get(stream, 0) + 1
+        message = self.streams[stream][number - 1]
+        self.handed[stream] = number
+        self.run(self.broker.stored([message], {stream: number}, self.now))
+
+    def behind(self) -> list[bytes]:
+        return [stream for stream, held in self.streams.items() if len(held) > self.handed.get(stream, 0)]
+
+    def die(self) -> None:
+        self.is_alive = False
+        for client in self.clients.values():
+            client.closed = True
+
+    def rise(self) -> None:
+        self.is_alive = True
+        self.inserts.clear()
+        self.now = self.street.now
+        self.crash()
+
+
+class _History:
+    """`Node.streams` is a table, `History.streams` a question."""
+
+    def __init__(self, node: Node) -> None:
+        self.streams = node.streams_of
+        self.present = node.present
+        self.first = node.first
+        self.read = node.read
+
+
+class Street:
+    """The nodes, and what is under way between them."""
+
+    def __init__(self, seed: int, count: int = 2) -> None:
+        self.random = random.Random(seed)
+        self.now = 0
+        self.nodes = [Node(self, number) for number in range(1, count + 1)]
+        self.now = self.nodes[0].now
+
+    def alive(self) -> list[Node]:
+        return [node for node in self.nodes if node.is_alive]
+
+    def step(self) -> bool:
+        """Move one reading somewhere; whether there was one to move."""
+        for node in self.alive():
+            node.insert_all()
+        wishes: list[tuple[Node, Node, bytes]] = []
+        for node in self.alive():
+            wishes += [(node, node, stream) for stream in node.behind()]
+            for other in self.alive():
+                for stream, held in other.streams.items():
+                    if len(node.streams.get(stream, ())) < len(held):
+                        wishes.append((other, node, stream))
+        if not wishes:
+            return False
+        source, target, stream = self.random.choice(wishes)
+        if source is target:
+            target.hand_on(stream)
+        else:
+            held = target.streams.setdefault(stream, [])
+            held.append(source.streams[stream][len(held)])
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass for all."""
+        for node in self.alive():
+            node.wait(seconds)
+        self.now += int(seconds * 1e9)
+        for node in self.alive():
+            node.now = self.now
+
+    def settle(self) -> None:
+        """Until nobody has anything to tell any more."""
+        for _ in range(4):
+            while self.step():
+                pass
+            self.wait(1)
+
+
+class Subscriber:
+    """One client with a persistent session, which keeps its QoS 2 identifiers as it should [MQTT-4.3.3]."""
+
+    def __init__(self, version: int = 5) -> None:
+        self.version = version
+        self.got: list[bytes] = []
+        self.link: Client | None = None
+        self.unreleased: set[int] = set()
+
+    def come(self, node: Node, *filters: tuple[bytes, int], clean: bool = False) -> bool:
+        """Connect to a node; whether it had the session."""
+        properties = EXPIRY if self.version == 5 else b""
+        self.link = node.connect(b"sub", self.version, look=False, clean=clean, properties=properties)
+        welcome = packets.seen(self.link.arrived, self.version)[0]
+        self.link.arrived = self.link.arrived[len(welcome.raw) :]
+        if not welcome.session_present:
+            self.unreleased.clear()
+        if filters:
+            self.link.subscribe(*filters)
+        return welcome.session_present
+
+    def act(self) -> bool:
+        """Answer everything that came; whether there was something."""
+        link = self.link
+        if link is None or not link.arrived:
+            return False
+        found = link.seen()
+        answers: list[bytes] = []
+        for packet in found:
+            if packet.kind == "PUBLISH" and packet.qos == 2:
+                if packet.packet_id not in self.unreleased:
+                    self.got.append(packet.payload)
+                self.unreleased.add(packet.packet_id)
+                answers.append(packets.pubrec(packet.packet_id))
+            elif packet.kind == "PUBLISH":
+                self.got.append(packet.payload)
+                if packet.qos:
+                    answers.append(packets.puback(packet.packet_id))
+            elif packet.kind == "PUBREL":
+                self.unreleased.discard(packet.packet_id)
+                answers.append(packets.pubcomp(packet.packet_id))
+        if answers and not link.closed:
+            link.send(*answers)
+        return True
+
+    def leave(self) -> None:
+        assert self.link is not None
+        while self.act():
+            pass
+        if not self.link.closed:
+            self.link.disconnect()

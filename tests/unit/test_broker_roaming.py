@@ -1,0 +1,184 @@
+"""Sessions of other nodes, and what a group must not give away."""
+
+from __future__ import annotations
+
+import pytest
+from tests import broker_packets as packets
+from tests.broker_packets import props
+from tests.nodes_world import EXPIRY, Halls, Node, Street, Subscriber, panel_of
+
+from roost.broker import recalling
+from roost.broker.announcement import Announcement, decode_announcement
+from roost.broker.emerging import MAX_CLEARED
+from roost.broker.filters import Options
+from roost.broker.message import Message
+from roost.broker.rows import read_recall
+from roost.errors import BadPacket
+
+ELSEWHERE = panel_of(9) + b"\x08"
+
+
+def told(node: Node, number: int, topic: bytes, payload: bytes, *, retain: bool = False, time: int = 0) -> None:
+    """Have a message come from another node."""
+    message = Message(topic, payload, 1, retain, time=time or node.now, origin=(0, ELSEWHERE + topic, number))
+    node.run(node.broker.stored([message], {ELSEWHERE + topic: number}, node.now))
+
+
+def say(node: Node, number: int, said: Announcement, time: int = 0) -> None:
+    told(node, number, said.topic, said.encode(), time=time)
+
+
+@pytest.mark.parametrize("filter_", [b"$roost/#", b"#", b"+/sessions/#"])
+def test_nobody_reads_what_nodes_tell_each_other(filter_: bytes) -> None:
+    street = Street(1, 1)
+    (node,) = street.nodes
+    node.connect(b"lasting", 5, clean=False, properties=EXPIRY)
+    spy = node.connect(b"spy", 5)
+    spy.subscribe(filter_)
+    street.settle()
+    assert [stream for stream in node.streams if b"$roost/sessions/" in stream]
+    assert spy.payloads() == []
+
+
+def test_nobody_writes_it() -> None:
+    street = Street(1, 2)
+    spy = street.nodes[0].connect(b"spy", 5)
+    forged = Announcement(b"ghost", b"", 1, 1, 100, online=True, filters={})
+    spy.publish(forged.topic, forged.encode(), qos=1, packet_id=1)
+    assert spy.one("PUBACK").reason == 0x87
+    street.settle()
+    assert all(b"ghost" not in node.broker.core.sessions for node in street.nodes)
+
+
+def test_what_is_no_announcement_is_rejected_and_costs_nothing() -> None:
+    (node,) = Street(1, 1).nodes
+    told(node, 1, b"$roost/sessions/00", b"nonsense")
+    assert [rejected.source for rejected in node.rejected] == ["another node"]
+    assert not node.broker.core.sessions
+
+
+@pytest.mark.parametrize(
+    ("filter_", "shared"), [(b"a/#/b", None), (b"", None), (b"a", b"s"), (b"$share/s/a", None), (b"$share/s/a", b"t")]
+)
+def test_filters_that_no_client_can_have_are_refused(filter_: bytes, shared: bytes | None) -> None:
+    said = Announcement(b"c", b"", 1, 1, 9, online=True, filters={filter_: Options(1, shared=shared)})
+    with pytest.raises(BadPacket):
+        decode_announcement(said.encode())
+
+
+def test_a_session_that_ends_with_its_link_elsewhere_has_no_queue_here() -> None:
+    (node,) = Street(1, 1).nodes
+    filters = {b"a/#": Options(1), b"$share/s/b": Options(1, shared=b"s")}
+    say(node, 1, Announcement(b"c", b"", 1, 1, 0, online=True, filters=filters))
+    told(node, 1, b"a/x", b"1")
+    session = node.broker.core.sessions[b"c"]
+    assert (list(session.subscriptions), len(session.queue)) == ([b"$share/s/b"], 0)
+
+
+def test_what_an_older_link_says_later_is_not_believed() -> None:
+    (node,) = Street(1, 1).nodes
+    began = node.now
+    say(node, 1, Announcement(b"c", b"", 1, began + 5, 100, online=True, filters={b"a": Options(1)}))
+    say(node, 2, Announcement(b"c", b"", 1, began, 0, online=False), time=node.now + 9)
+    say(node, 3, Announcement(b"c", b"", 1, began, 100, online=False, filters={}), time=node.now + 9)
+    session = node.broker.core.sessions[b"c"]
+    assert session.abroad is not None
+    assert (session.abroad.online, list(session.subscriptions)) == (True, [b"a"])
+
+
+def test_a_client_comes_later_than_ever_before_whatever_the_clocks_say() -> None:
+    (node,) = Street(1, 1).nodes
+    ahead = node.now + 10**12
+    said = Announcement(b"sub", b"", node.now, ahead, 100, online=True, filters={})
+    say(node, 1, said)
+    subscriber = Subscriber()
+    subscriber.come(node)
+    say(node, 2, said, time=ahead + 1)
+    assert subscriber.link is not None
+    assert not subscriber.link.closed
+    assert node.broker.core.sessions[b"sub"].link is not None
+
+
+def test_what_was_done_elsewhere_is_not_sent_even_if_that_is_heard_late() -> None:
+    (node,) = Street(1, 1).nodes
+    born = node.now
+    say(node, 1, Announcement(b"sub", b"", born, born, 100, online=True, filters={b"a/#": Options(1)}))
+    for number in range(1, 30):
+        told(node, number, b"a/x", b"%d" % number)
+    subscriber = Subscriber()
+    subscriber.come(node)  # ten are in flight to it
+    left = Announcement(b"sub", b"", born, born, 100, online=False, done={ELSEWHERE + b"a/x": 20})
+    say(node, 2, left)
+    while subscriber.act():
+        pass
+    assert subscriber.got == [b"%d" % number for number in [*range(1, 11), *range(21, 30)]]
+
+
+def test_the_last_retained_message_is_the_latest_even_if_it_took_the_others_away() -> None:
+    (node,) = Street(1, 1).nodes
+    told(node, 1, b"a/x", b"", retain=True, time=node.now + 5)
+    late = Message(b"a/x", b"on", 1, retain=True, time=node.now + 4, origin=(0, panel_of(8) + b"\x08a/x", 1))
+    node.run(node.broker.stored([late], {}, node.now))
+    assert node.broker.statistics().retained == 0
+    told(node, 2, b"a/x", b"off", retain=True, time=node.now + 6)
+    assert node.broker.statistics().retained == 1
+
+
+def test_only_so_many_are_remembered_that_were_taken_away() -> None:
+    (node,) = Street(1, 1).nodes
+    origin = (0, ELSEWHERE, 1)
+    count = MAX_CLEARED + 2
+    gone = [Message(b"a/%d" % at, b"", 1, retain=True, time=node.now, origin=origin) for at in range(count)]
+    node.run(node.broker.stored(gone, {}, node.now))
+    assert list(node.broker.core.cleared) == [message.topic for message in gone[2:]]
+
+
+def test_history_brings_what_is_retained_and_nothing_else() -> None:
+    (node,) = Street(1, 1).nodes
+    listening = node.connect(b"listening", 5)
+    listening.subscribe((b"a/#", 1))
+    told(node, 1, b"a/x", b"on", retain=True, time=node.broker.began - 1)
+    assert listening.payloads() == []
+    late = node.connect(b"late", 5)
+    late.subscribe((b"a/#", 1))
+    assert late.payloads() == [b"on"]
+
+
+def test_a_will_that_can_be_no_reading_costs_no_other_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    (node,) = Street(1, 1).nodes
+    monkeypatch.setattr(Halls, "refusal_of", lambda _, __, message: "no" if message.topic == b"gone" else "")
+    node.connect(b"ann", 5, will=b"gone").vanish()
+    assert not node.inserts
+    assert [rejected.reason for rejected in node.rejected] == ["no"]
+
+
+def test_no_local_holds_for_the_past_too() -> None:
+    street = Street(1, 1)
+    (node,) = street.nodes
+    for name in (b"ann", b"bob"):
+        node.connect(name, 5).publish(b"a/x", name, qos=1, packet_id=1)
+    street.settle()
+    ann = node.connect(b"ann", 5)
+    no_local = 4
+    ann.send(packets.subscribe(1, (b"a/#", 1 | no_local), version=5, properties=props(user=[(b"since", b"1")])))
+    assert ann.payloads() == [b"bob"]
+
+
+def test_a_past_of_very_many_streams_begins_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalling, "MAX_ROW_STREAMS", 1)
+    street = Street(1, 1)
+    (node,) = street.nodes
+    speaker = node.connect(b"speaker", 5)
+    for number in range(100):
+        speaker.publish(b"a/%d" % (number % 2), b"%d" % number, qos=1, packet_id=number + 1)
+    street.settle()
+    subscriber = Subscriber()
+    subscriber.come(node, (b"$since/1/a/#", 1))
+    (row,) = [value for key, value in node.disk.rows.items() if key.startswith(b"h")]
+    assert read_recall(row)[1] == {}
+    node.die()
+    node.rise()
+    subscriber.come(node)
+    while subscriber.act():
+        pass
+    assert {int(payload) for payload in subscriber.got} == set(range(100))
