@@ -1,4 +1,4 @@
-"""A group behind the broker: every message a signed reading on the disk, delivered at QoS 1; beside bare sign and write.
+"""A group behind the broker: every message a signed reading on the disk, at QoS 1; beside bare sign and write.
 
 The bare limit signs and writes in one process and one thread, and does nothing else: no sockets, no MQTT, no routing.
 """
