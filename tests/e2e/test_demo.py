@@ -1,23 +1,82 @@
-"""`roost demo`, which `make run` runs: three repos in processes of their own, and one of them killed on the way."""
+"""`roost demo`, which `make run` runs: repos and MQTT gates as processes, of which one of each is killed on the way."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.verbs import environment_of, roost
+import pytest
+from tests.verbs import RUN, environment_of, roost
 
 
-def test_the_demo_loses_nothing_when_the_repo_in_use_is_killed(tmp_path: Path) -> None:
-    done = roost(environment_of(tmp_path), "demo", "--rounds", "6", "--no-pipeline")
-    told = done.stdout.decode()
-    assert done.returncode == 0, told + done.stderr.decode()
-    assert told.count("runs as process") == 3
-    assert told.count("nearest repo repo") == 7
-    assert "kill -9" in told
-    assert told.count("holds 540 readings of 90 streams") == 3
-    assert "180 of 180 readings, 0 out of order or twice" in told
-    assert "refused  repos refused 1 readings" in told
-    assert "/Campus/Hall/Env/pi2" in told.split("refused  ")[1]
+class Told(NamedTuple):
+    """What a run of six rounds said and how it ended, and what others saw who joined in: a line of each building."""
+
+    text: str
+    status: int
+    joined: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    environment = environment_of(tmp_path_factory.mktemp("home"))
+    with _started(environment, "demo", "--rounds", "6", "--no-pipeline") as demo:
+        assert demo.stdout is not None
+        lines: list[str] = []
+        for line in demo.stdout:
+            lines.append(line)
+            if line.startswith("join in"):
+                break
+        port = re.findall(r"roost sub -p (\d+) -t '#' -v", lines[-1])[0]
+        letters = ("sub", "-p", port, "-v", "-C", "1", "-W", "60")
+        with (
+            _started(environment, *letters, "-t", "annex/floor1/room3/temp") as annex,
+            _started(environment, *letters, "-t", "Campus/Hall/Env/+/room1/temp") as hall,
+        ):
+            joined = {"annex": annex.communicate(timeout=60)[0], "hall": hall.communicate(timeout=60)[0]}
+        lines.append(demo.communicate(timeout=120)[0])
+        return Told("".join(lines), demo.returncode, joined)
+
+
+@contextmanager
+def _started(environment: dict[str, str], *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [*RUN, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def test_the_demo_loses_nothing_when_the_repo_in_use_is_killed(told: Told) -> None:
+    assert told.status == 0, told.text
+    assert told.text.count("runs as process") == 5
+    assert told.text.count("nearest repo repo") == 7
+    assert re.search(r"kill -9 \d+: repo1", told.text)
+    assert told.text.count("holds 540 readings of 90 streams") == 3
+    assert "180 of 180 readings, 0 out of order or twice" in told.text
+    assert "refused  repos refused 1 readings" in told.text
+    assert "/Campus/Hall/Env/pi2" in told.text.split("refused  ")[1]
+
+
+def test_the_annex_loses_no_acknowledged_message_when_the_gate_in_use_is_killed(told: Told) -> None:
+    assert re.search(r"kill -9 \d+: gate1", told.text), told.text
+    assert "7 clients are at gate2, 7 with their session" in told.text
+    assert "216 of 216 messages acknowledged, each when two repos had it; 216 of these reached the dash" in told.text
+    assert "540 of 540 readings of the hall reached the dashboard" in told.text
+    assert "annex/floor1/room3/temp: 6 of 6 messages, for a client that came late" in told.text
+    for topic in ("annex/floor1/room3/temp {", "Campus/Hall/Env/pi1/room1/temp 2"):
+        assert f"mqtt     {topic}" in told.text.split("moved ")[1]
+
+
+def test_any_mqtt_client_can_join_in_and_see_both_buildings(told: Told) -> None:
+    assert re.fullmatch(r'annex/floor1/room3/temp {"value": 2[0-9.]+, "unit": "Cel", "n": \d}\n', told.joined["annex"])
+    assert re.fullmatch(r"Campus/Hall/Env/pi1/room1/temp 2[0-9.]+\n", told.joined["hall"])
 
 
 def test_too_few_rounds_are_refused(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_one_message_that_cannot_be_a_reading_costs_no_other() -> None:
     beside.save()
     refusals = {effect.ticket: effect.refusal for effect in beside.inserted}
     assert refusals[1] == refusals[4] == ""
-    assert "8800 bytes at most" in refusals[2]
+    assert "7984 bytes at most" in refusals[2]
     assert "2 to 16 levels" in refusals[3]
     assert beside.numbers("hall/temp") == [(1, 2)]
 

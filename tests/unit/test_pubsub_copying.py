@@ -103,3 +103,30 @@ def test_batches_under_way_are_bounded_and_counted() -> None:
         others.copy(2)
     assert "limit" in others.heard[0]
     assert others.copying.turned_away == 1
+
+
+def test_more_than_fits_one_command_goes_in_several_and_is_told_once() -> None:
+    sizes: list[int] = []
+    thens: list[Copied] = []
+    heard: list[str] = []
+
+    def insert(_: Name, packets: Sequence[Data], then: Copied, __: int) -> list[Effect]:
+        sizes.append(sum(len(packet.wire) for packet in packets))
+        thens.append(then)
+        return []
+
+    def told(refusal: str, _: int) -> list[Effect]:
+        heard.append(refusal)
+        return []
+
+    peers = Peers(GROUP / "Repo" / "Repo0", Random(1))
+    assert peers.add(GROUP / "Repo" / "Repo1")
+    packets = [reading(STREAM, number, size=1000) for number in range(1, 21)]
+    Copying(peers, insert).copy(packets, 2, told, NOW)
+    assert sum(sizes) == sum(len(packet.wire) for packet in packets)
+    assert max(sizes) <= 8000
+    for then in thens[:-1]:
+        then("", NOW)
+    assert heard == []
+    thens[-1]("", NOW)
+    assert heard == [""]

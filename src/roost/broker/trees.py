@@ -16,8 +16,8 @@ from roost.broker.packets.fields import check_filter
 from roost.broker.patterns import matches
 from roost.broker.settings import DISK
 from roost.naming.building import Panel
+from roost.pubsub.panels.dispatch import MAX_READING_BYTES
 from roost.trust.building import MAX_PARTS
-from roost.wire.tlv import MAX_PACKET_BYTES
 
 MAX_REMEMBERED: Final = 65_536
 MIN_PARTS: Final = 2
@@ -83,6 +83,6 @@ def why_not(name_bytes: int, message: Message) -> str:
     if not MIN_PARTS <= parts <= MAX_PARTS:
         return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {parts}"
     size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept)
-    if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_PACKET_BYTES:
-        return f"a message of a group is one packet of {MAX_PACKET_BYTES} bytes at most, all included: make it smaller"
+    if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_READING_BYTES:
+        return f"a message of a group is one packet of {MAX_READING_BYTES} bytes at most, all included: make it smaller"
     return ""

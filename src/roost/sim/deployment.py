@@ -9,7 +9,12 @@ temperature, humidity and light. That is 6 panels, 30 modules, 90 streams, and t
     /Campus/Hall/Env/Repo/repo1                   a repo
     /Campus/Hall/Rooms, …/Floors, …/Building      what is made of it, and /Campus/Report for the whole campus
 
-The paper does not say how often rooms are sampled; every 10 s here.
+The paper does not say how often rooms are sampled; every 10 s here. Beside the hall stands the annex, which the paper
+does not have: two floors of six rooms, each with a module that speaks MQTT, and two gates that are brokers to them.
+
+    /Campus/Annex/Mqtt                            the group of the annex
+    /Campus/Annex/Mqtt/gate1                      a gate; it is a panel and a repo of both groups
+    annex/floor1/room3/temp                       a topic, whose stream is /Campus/Annex/Mqtt/gate1/annex/floor1/…
 """
 
 from __future__ import annotations
@@ -22,8 +27,9 @@ from roost.naming.building import Building, Company, Group, Panel, Repo
 from roost.repo.catalogue import Description
 from roost.trust import Identity, Schema, building_rules, building_schema, certify, generate, self_sign
 
-COMPANY: Final = Company(Name.parse("/Campus"), frozenset({"Hall"}))
+COMPANY: Final = Company(Name.parse("/Campus"), frozenset({"Annex", "Hall"}))
 GROUP: Final[Group] = COMPANY.group("Hall", "Env")
+ANNEX: Final[Group] = COMPANY.group("Annex", "Mqtt")
 MODULES: Final = Name.parse("/Campus/Hall/modules")
 
 FLOORS: Final = 3
@@ -41,6 +47,11 @@ JOB: Final = "hierarchy"  # the panel that publishes in them
 
 PANELS: Final = tuple(f"pi{number}" for number in range(1, FLOORS * PANELS_PER_FLOOR + 1))
 REPOS: Final = ("repo1", "repo2", "repo3")
+
+GATES: Final = ("gate1", "gate2")
+ANNEX_FLOORS: Final = 2
+ANNEX_ROOMS_PER_FLOOR: Final = 6
+ANNEX_UNITS: Final = {"temp": "Cel", "hum": "%RH", "occupancy": "count"}
 
 
 def panel(name: str) -> Panel:
@@ -83,8 +94,17 @@ def descriptions(name: str) -> list[Description]:
     ]
 
 
+def annex_topics() -> tuple[str, ...]:
+    """The twelve rooms of the annex, each as the topic that its module publishes below."""
+    return tuple(
+        f"annex/floor{floor + 1}/room{floor * ANNEX_ROOMS_PER_FLOOR + room}"
+        for floor in range(ANNEX_FLOORS)
+        for room in range(1, ANNEX_ROOMS_PER_FLOOR + 1)
+    )
+
+
 def schema() -> Schema:
-    """Who may sign what in the hall."""
+    """Who may sign what on the campus."""
     return building_schema(COMPANY, RESULTS[-1:])
 
 
@@ -94,11 +114,17 @@ def rules() -> str:
 
 
 def identities(
-    entropy: Callable[[int], bytes], now: int, repos: tuple[str, ...] = REPOS, *, results: bool = False
+    entropy: Callable[[int], bytes],
+    now: int,
+    repos: tuple[str, ...] = REPOS,
+    *,
+    results: bool = False,
+    annex: bool = False,
 ) -> dict[Name, Identity]:
     """Make every key there is, each certified by its issuer: the root, the hall, the group, its repos and panels.
 
-    With `results`, those of the groups that are made of it too: their repos, and the job.
+    With `results`, those of the groups that are made of it too: their repos, and the job. With `annex`, those of the
+    annex: the repos keep its group too, and its gates keep both.
     """
     root = self_sign(generate(COMPANY.root.name, entropy, "ecdsa"), now)
     made = {root.name: root}
@@ -106,6 +132,11 @@ def identities(
     places += [*map(repo, repos), *map(panel, PANELS)]
     for group in RESULTS if results else ():
         places += [group, *map(group.repo, repos), group.panel(JOB)]
+    if annex:
+        places += [COMPANY.building("Annex"), ANNEX, *map(ANNEX.repo, repos)]
+        places += [
+            place for gate in GATES for group in (ANNEX, GROUP) for place in (group.panel(gate), group.repo(gate))
+        ]
     for place in places:
         key = generate(place.name, entropy, "ecdsa")
         made[place.name] = Identity(key, certify(made[place.issuer], key.name, key.public.spki, now))

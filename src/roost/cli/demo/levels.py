@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from roost.cli.demo.repos import VERB, Keys, RepoProcess
+from roost.cli.demo.keys import Keys
+from roost.cli.demo.processes import VERB, RepoProcess
 from roost.errors import BadConfig, RoostError
 from roost.host.client import connect
 from roost.machine import SECOND

@@ -13,9 +13,11 @@ from typing import Final, TypeAlias
 from roost.machine import Effect
 from roost.naming import Name
 from roost.pubsub.repos.peers import Peers
+from roost.repo.batch import MAX_BYTES, MAX_PACKETS
 from roost.wire import Data
 
 MAX_COPYING: Final = 256
+PIECE_BYTES: Final = MAX_BYTES - 8  # without the heads of a batch
 
 Copied: TypeAlias = Callable[[str, int], list[Effect]]
 Insert: TypeAlias = Callable[[Name, Sequence[Data], Copied, int], list[Effect]]
@@ -31,7 +33,22 @@ class Copying:
         self._under_way = 0  # bound: MAX_COPYING
 
     def copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
-        """Have `copies` − 1 others confirm these; goes on with "" or, for an answer of 503, why that cannot be."""
+        """Have `copies` − 1 others confirm these, in as many batches as it takes.
+
+        Goes on with "" or, for an answer of 503, why that cannot be.
+        """
+        pieces = _pieces(packets)
+        waiting, last_refusal = len(pieces), ""
+
+        def copied(refusal: str, now: int) -> list[Effect]:
+            nonlocal waiting, last_refusal
+            waiting -= 1
+            last_refusal = refusal or last_refusal
+            return [] if waiting else then(last_refusal, now)
+
+        return [effect for piece in pieces for effect in self._copy(piece, copies, copied, now)]
+
+    def _copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
         others = copies - 1
         if others <= 0:
             return then("", now)
@@ -72,3 +89,16 @@ class Copying:
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
         return {"batches being copied": (self._under_way, MAX_COPYING)}
+
+
+def _pieces(packets: Sequence[Data]) -> list[list[Data]]:
+    """Packets in order, in pieces of which each fits one insert command."""
+    pieces: list[list[Data]] = [[]]
+    size_bytes = 0
+    for packet in packets:
+        size_bytes += len(packet.wire)
+        if pieces[-1] and (size_bytes > PIECE_BYTES or len(pieces[-1]) >= MAX_PACKETS):
+            pieces.append([])
+            size_bytes = len(packet.wire)
+        pieces[-1].append(packet)
+    return pieces
