@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +63,9 @@ def test_numbers_outside_of_what_was_asked_for_are_refused(numbers: list[int]) -
         except BadPacket:
             continue
         raise AssertionError((low, high))
+
+
+def test_a_name_shorter_than_the_streams_is_a_bad_packet() -> None:
+    for body in (b"\x06\x04\x07\x02\x08\x00", b"\x06\x02\x07\x00", b"\x06\x7f\x07\x7f\x08"):
+        with pytest.raises(BadPacket):
+            split(body, 0, NAMES[0].value, 1, MAX)

@@ -46,16 +46,18 @@ def split(body: bytes, start: int, stream: bytes, low: int, high: int) -> tuple[
             cut = name + size
             behind = name + name_bytes
             width = name_bytes - size - 2
-            number = int.from_bytes(body[cut + 2 : behind], "big")
+            # Before anything is cut out: a slice that ends before it begins is an error where this is compiled.
+            number = int.from_bytes(body[cut + 2 : behind], "big") if width > 0 and behind <= end else 0
             if (
-                body[at] != tlv.DATA
+                width not in (1, 2, 4, 8)
+                or behind > end
+                or body[at] != tlv.DATA
                 or body[value] != NAME_TYPE
                 or value + length > end
                 or behind > value + length
                 or body[name:cut] != stream
                 or body[cut] != _SEQUENCE
                 or body[cut + 1] != width
-                or width not in (1, 2, 4, 8)
                 or (width > 1 and not number >> (4 * width))
                 or not low <= number <= high
             ):
