@@ -6,7 +6,7 @@
 | ---------- | ----- | -------------------------------------------------------------------------------------------- |
 | flags      | 1     | bits 0–1 QoS, bit 2 retain, bit 3 there is an expiry; the others 0                           |
 | expiry_s   | 4     | Message Expiry Interval, seconds from the event time; 0 without one                          |
-| packet id  | 2     | of a QoS 2 message, by which it is known if its publisher sends it again elsewhere; else 0   |
+| packet id  | 2     | reserved for that of a QoS 2 message, so that one that is sent again elsewhere can be known; 0 |
 | client id  | 2 + n | who published it (No Local)                                                                  |
 | properties | rest  | the MQTT 5 properties that are handed on unaltered, as they came                             |
 
