@@ -18,7 +18,7 @@ PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
 .PHONY: run test check bench sim help
 
-run: $(PACKAGE) .stamps/java  ## Start three repos, six panels, a consumer and a pipeline on Spark, kill the repo in use, and show that nothing is lost.
+run: $(PACKAGE) .stamps/java  ## Start three repos, six panels, a building of MQTT devices and a pipeline on Spark, kill a repo and a gate, and show that nothing is lost.
 	@$(COMPILED) $(BIN)/roost demo
 
 test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything; run the tests of the logic interpreted from src, then all tests as installed, compiled, those with Spark at the end.

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pytest
-from tests.interop.mosquitto import RUN_S, Ended, free_ports
+from tests.interop.mosquitto import RUN_S, Ended, free_ports, require_mosquitto
 
 SHOWN: Final = "≡"  # begins what a subscriber shows, among what it says about itself
-
-
-def require_mosquitto() -> str:
-    """Where the server is; in CI it and its clients have to be there."""
-    program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
-    if program is None or shutil.which("mosquitto_sub") is None:
-        missing = "mosquitto and mosquitto-clients are not installed: run `make test`, which installs them"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
-    return program
 
 
 def run(verb: str, port: int, version: str, *words: str, stdin: bytes = b"") -> Ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.broker_packets import packet, props, publish, seen, text
 
-from roost.broker.packets.publish import parse_publish, publish_v4, publish_v5, split_v4, split_v5, with_dup
+from roost.broker.packets.publish import parse_publish, publish_v4, publish_v5, split_v4, split_v5
 from roost.broker.packets.reasons import (
     MALFORMED_PACKET,
     PAYLOAD_FORMAT_INVALID,
@@ -165,10 +165,3 @@ def test_a_message_for_many_differs_only_in_its_packet_identifier() -> None:
         assert head + b"\x00\x07" + tail == publish_v5(b"a/b", b"payload", 1, True, False, 7, properties)
     head, tail = split_v4(b"a/b", bytes(200), 2, False)
     assert head + b"\x00\x07" + tail == publish_v4(b"a/b", bytes(200), 2, False, False, 7)
-
-
-def test_a_message_that_is_sent_again_is_marked() -> None:
-    """[MQTT-3.3.1-1]."""
-    frame = publish_v4(b"a", b"x", 1, True, False, 7)
-    assert with_dup(frame) == publish_v4(b"a", b"x", 1, True, True, 7)
-    assert with_dup(with_dup(frame)) == with_dup(frame)

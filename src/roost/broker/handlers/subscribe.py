@@ -2,7 +2,7 @@
 
 A filter is granted, or refused with its reason; the others of the packet are not touched by that. `$share/<name>/…`
 takes turns with others and gets no retained messages [MQTT-3.8.4-4]. Who asks for the past (`roost.broker.since`) gets
-that instead of them: the last message of a topic is in it.
+that instead of them, from where it asks on.
 """
 
 from __future__ import annotations

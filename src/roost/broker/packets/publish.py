@@ -123,8 +123,3 @@ def split_v4(topic: bytes, payload: bytes, qos: int, retain: bool, dup: bool = F
 def split_v5(topic: bytes, payload: bytes, qos: int, retain: bool, properties: bytes) -> tuple[bytes, bytes]:  # noqa: FBT001  a field of the packet
     """Write a PUBLISH of 5.0 for many, with properties that come without their length."""
     return split_v4(topic, var_int(len(properties)) + properties + payload, qos, retain)
-
-
-def with_dup(frame: bytes) -> bytes:
-    """Mark a PUBLISH as sent again [MQTT-3.3.1-1]."""
-    return (frame[0] | 8).to_bytes(1, "big") + frame[1:]
