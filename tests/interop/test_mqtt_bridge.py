@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.interop.mosquitto_clients import Bridge, bridged, require_mosquitto, subscribed, succeed
+from tests.interop.mosquitto import require_mosquitto
+from tests.interop.mosquitto_clients import Bridge, bridged, subscribed, succeed
 from tests.interop.mqtt_server import PASSWORD, MqttServer, running_mqtt_server
 
 TOPICS: Final = ("topic out/# out 2", "topic in/# in 2", "topic shared/# both 1 here/ there/")

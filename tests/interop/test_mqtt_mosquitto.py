@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.interop.mosquitto import RUN_S
-from tests.interop.mosquitto_clients import Subscriber, require_mosquitto, run, subscribed, succeed
+from tests.interop.mosquitto import RUN_S, require_mosquitto
+from tests.interop.mosquitto_clients import Subscriber, run, subscribed, succeed
 from tests.interop.mqtt_server import PASSWORD, MqttServer, fresh, running_mqtt_server
 from tests.interop.paho_client import V4, V5, PahoClient
 
