@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from roost.broker.insertion import Inserted, Insertion
+from roost.broker.effects import Inserted
+from roost.broker.insertion import Insertion
 from roost.broker.message import Message
 from roost.broker.succession import Succession
 from roost.machine import SECOND, Effect
@@ -13,7 +14,7 @@ from roost.naming.building import Group, numbered
 from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.repo.cause import REPLICATION
 from roost.repo.memory import MemoryStore
-from roost.repo.shelving import Kept
+from roost.repo.shelf_effects import Kept
 from roost.repo.store import Unwritten, Write, Written
 from roost.trust.acceptance import ACCEPT_ANY
 from roost.wire import DigestSigner, make_data
@@ -35,6 +36,7 @@ class Beside:
         self.now = START
         self.store = store or MemoryStore()
         self.writes: list[Write] = []  # not on the disk yet
+        self.written: list[Write] = []
         self.inserted: list[Inserted] = []
         self.messages: list[Message] = []
         self.positions: dict[bytes, int] = {}
@@ -72,10 +74,16 @@ class Beside:
                 self.do(self.repo.receive(Unwritten(write.store, write.ticket, "the disk is full"), self.now))
             else:
                 self.store.write([write.batch])
+                self.written.append(write)
                 self.do(self.repo.receive(Written(write.store, write.ticket), self.now))
 
     def insert(self, ticket: int, *messages: Message, copies: int = 1) -> None:
         self.do(self.insertion.insert(ticket, messages, copies, self.now))
+
+    def go_on(self) -> None:
+        """Have signed all that can be at once."""
+        while (due := self.insertion.deadline()) is not None and due <= self.now:
+            self.wait(0)
 
     def wait(self, ns: int) -> None:
         self.now += ns

@@ -1,7 +1,8 @@
 """Brokers of one group without sockets, repos or disks: what one inserts comes to all, in the order of its streams.
 
 A `Street` is the group. Each node has what it inserted (its repo), which survives its death; a link between two nodes
-carries it when both live, stream by stream, in any order among streams. A node that dies comes back from its rows.
+carries it when both live and none is cut off, stream by stream, in any order among streams. A node that dies comes back
+from its rows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from roost.broker.since import Since
 from roost.machine import Effect
 
 GROUP = b"\x08\x05group"
+INSTANT_S = 1e-9  # no two things happen at the same time
 EXPIRY = props(session_expiry=10_000)
 
 
@@ -45,6 +47,7 @@ class Node(World):
         self.street = street
         self.number = number
         self.is_alive = True
+        self.is_cut_off = False  # from all others
         self.streams: dict[bytes, list[Message]] = {}  # what its repo has, by stream
         self.handed: dict[bytes, int] = {}  # how far that was handed on
         settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0, max_inflight=10)
@@ -95,7 +98,20 @@ class Node(World):
             held = self.streams.setdefault(stream, [])
             origin = (0, stream, len(held) + 1)
             m = message
-            held.append(Message(m.topic, m.payload, m.qos, m.retain, m.kept, m.expires, m.publisher, m.time, origin))
+            held.append(
+                Message(
+                    m.topic,
+                    m.payload,
+                    m.qos,
+                    m.retain,
+                    m.kept,
+                    m.expires,
+                    m.publisher,
+                    m.time,
+                    origin,
+                    m.packet_id,
+                )
+            )
         self.run(self.broker.inserted(insert.ticket, "", self.now))
 
     def hand_on(self, stream: bytes) -> None:
@@ -143,14 +159,19 @@ class Street:
         return [node for node in self.nodes if node.is_alive]
 
     def step(self) -> bool:
-        """Move one reading somewhere; whether there was one to move."""
+        """Make readings of what is to be inserted, and move one somewhere; whether there was one to move."""
         for node in self.alive():
+            node.settle()
             node.insert_all()
+        return self.move()
+
+    def move(self) -> bool:
+        """Move one reading somewhere; whether there was one to move."""
         wishes: list[tuple[Node, Node, bytes]] = []
         for node in self.alive():
             wishes += [(node, node, stream) for stream in node.behind()]
             for other in self.alive():
-                for stream, held in other.streams.items():
+                for stream, held in () if node.is_cut_off or other.is_cut_off else other.streams.items():
                     if len(node.streams.get(stream, ())) < len(held):
                         wishes.append((other, node, stream))
         if not wishes:
@@ -170,6 +191,13 @@ class Street:
         self.now += int(seconds * 1e9)
         for node in self.alive():
             node.now = self.now
+
+    def live(self, seconds: float) -> None:
+        """Let time pass while everything is passed on."""
+        for _ in range(round(4 * seconds)):
+            while self.step():
+                pass
+            self.wait(1 / 4)
 
     def settle(self) -> None:
         """Until nobody has anything to tell any more."""
@@ -230,3 +258,52 @@ class Subscriber:
             pass
         if not self.link.closed:
             self.link.disconnect()
+
+
+class Publisher:
+    """One client with a persistent session, which finishes what it began at QoS 2, wherever it is [MQTT-4.4.0-1]."""
+
+    def __init__(self, version: int = 5) -> None:
+        self.version = version
+        self.link: Client | None = None
+        self.unfinished: dict[int, tuple[bytes, bytes]] = {}  # by packet id: topic and payload, none once received
+        self.answers: list[bytes] = []  # not sent yet
+
+    def come(self, node: Node) -> None:
+        """Connect to a node that knows its session, or is the first, and send again what is not finished."""
+        self.street = node.street
+        self.street.wait(INSTANT_S)
+        properties = EXPIRY if self.version == 5 else b""
+        self.link = node.connect(b"pub", self.version, look=False, clean=False, properties=properties)
+        assert self.link.one("CONNACK").session_present or not self.unfinished
+        self.answers.clear()
+        for packet_id, (topic, payload) in self.unfinished.items():
+            if topic:
+                self.link.publish(topic, payload, qos=2, packet_id=packet_id, dup=True)
+            else:
+                self.link.send(packets.pubrel(packet_id))
+
+    def publish(self, topic: bytes, payload: bytes) -> None:
+        """Publish, with the lowest packet id that is free."""
+        assert self.link is not None
+        self.street.wait(INSTANT_S)
+        packet_id = next(number for number in range(1, 65_536) if number not in self.unfinished)
+        self.unfinished[packet_id] = (topic, payload)
+        self.link.publish(topic, payload, qos=2, packet_id=packet_id)
+
+    def hear(self) -> None:
+        """Take in what came."""
+        assert self.link is not None
+        for packet in self.link.seen():
+            if packet.kind == "PUBREC":
+                self.unfinished[packet.packet_id] = (b"", b"")
+                self.answers.append(packets.pubrel(packet.packet_id))
+            elif packet.kind == "PUBCOMP":
+                del self.unfinished[packet.packet_id]
+
+    def answer(self) -> None:
+        """Send what is to be answered."""
+        assert self.link is not None
+        answers, self.answers = self.answers, []
+        if answers and not self.link.closed:
+            self.link.send(*answers)

@@ -30,7 +30,7 @@ from roost.repo.memory import MemoryStore
 from roost.repo.question import ASK, Bundle, decode_question, encode_bundle
 from roost.repo.record import CARRY_BYTES
 from roost.repo.shelf import Shelf
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
 from roost.repo.store import Damaged, Entry, Unwritten, Write, Written
 from roost.sync.ledger import Ledger
 from roost.sync.port import Announced, Learned, Ready, Reply, Stream

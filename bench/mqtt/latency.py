@@ -1,6 +1,7 @@
-"""From publishing a message to having it, in memory, at a moderate load: 2,000 messages a second, for all brokers.
+"""From publishing a message to having it, in memory; messages leave one at a time, evenly, as many for all brokers.
 
-To twenty subscribers it is 200 a second, which makes 4,000 deliveries. Messages leave one at a time, evenly.
+`latency` is at a moderate load (`_scenarios.PATTERNS`). `latency_light` is at 2,000 messages a second, to twenty
+subscribers 200: the broker sleeps before every one of them, and what is measured is how it wakes up.
 """
 
 from __future__ import annotations
@@ -12,25 +13,31 @@ from typing import Final
 from bench.figure import Figure
 from bench.mqtt._brokers import peers, roost
 from bench.mqtt._generator import OURS, Answer, Rounds, figures, generator, running
-from bench.mqtt._scenarios import Scenario, scenarios
+from bench.mqtt._scenarios import SIZES_BYTES, Scenario, scenarios
 
 ROUNDS: Final = 3
 SECONDS: Final = 0.5
+RATE: Final = 2000  # to warm up
 
 
 def run() -> Iterator[Figure]:
     rounds = Rounds(ROUNDS)
     with generator() as load, running({OURS: roost} | peers()) as brokers:
 
-        def measured(name: str, scenario: Scenario) -> Answer:
+        def measured(name: str, scenario: Scenario, rate: int) -> Answer:
             broker = brokers[name]
-            settings = {"port": broker.port, "pid": broker.pid, "rate": scenario.pattern.rate, "seconds": SECONDS}
-            return load.ask("latency", **scenario.load(), **settings)
+            return load.ask("latency", **scenario.load(), port=broker.port, pid=broker.pid, rate=rate, seconds=SECONDS)
 
-        Rounds(1).medians("mqtt.latency warm-up", list(brokers), partial(measured, scenario=next(scenarios())))
-        for scenario in scenarios():
-            label = f"latency.{scenario.name}"
-            medians = rounds.medians(f"mqtt.{label}", list(brokers), partial(measured, scenario=scenario))
+        def quantiles(label: str, scenario: Scenario, rate: int) -> Iterator[Figure]:
+            measure = partial(measured, scenario=scenario, rate=rate)
+            medians = rounds.medians(f"mqtt.{label}", list(brokers), measure)
             for quantile in ("p50", "p99"):
                 yield from figures(f"{label}.{quantile}", quantile, "us", medians)
+
+        first = next(scenarios())
+        Rounds(1).medians("mqtt.latency warm-up", list(brokers), partial(measured, scenario=first, rate=RATE))
+        for scenario in scenarios():
+            yield from quantiles(f"latency.{scenario.name}", scenario, scenario.pattern.rates[scenario.qos])
+            if scenario.payload_bytes == SIZES_BYTES[0]:
+                yield from quantiles(f"latency_light.{scenario.name}", scenario, scenario.pattern.light_rate)
     rounds.end()

@@ -41,6 +41,10 @@ class BadTopic(InvalidInput):
     """An MQTT topic without a name, or a name without a topic."""
 
 
+class BadMacro(InvalidInput):
+    """A macro, or a reference in it, that cannot be one."""
+
+
 class BadConfig(InvalidInput):
     """A setting that cannot be used."""
 

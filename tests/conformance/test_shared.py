@@ -120,3 +120,15 @@ def test_a_message_that_a_member_refuses_goes_to_nobody_else(version: int, qos: 
     assert other.hear() == []
     world.client(b"p", version).say(publish(b"t", b"next", version=version))
     assert only(other.hear(), "PUBLISH").payload == b"next"
+
+
+@clauses(v5="3.3.2-5")
+def test_a_message_that_has_expired_is_not_given_to_another_when_the_session_ends(version: int) -> None:
+    world = World()
+    members = _members(world, 2, 1)
+    expiry = bytes((2, 0, 0, 0, 5))
+    world.client(b"p", version).say(publish(b"t", b"x", qos=1, packet_id=1, version=version, properties=expiry))
+    chosen, other, _ = _chosen(members)
+    chosen.vanish()
+    world.wait(101)
+    assert other.hear() == []

@@ -12,6 +12,7 @@ import aiomqtt
 import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from tests import broker_packets as packets
 from tests.loops import run
 
 from roost.cli import main
@@ -219,6 +220,35 @@ def test_a_client_that_comes_to_another_node_is_hung_up_on_at_the_first(home: Pa
             async with client(one) as device:
                 await device.publish("hall/a", "1", qos=1)
             assert await taken(second, 1) == [("hall/a", "1")]
+
+    run(test)
+
+
+async def raw(running: Running) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A device with a session that persists, packet by packet."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(running.uris[0].rpartition(":")[2]))
+    writer.write(packets.connect(b"device", clean=False))
+    assert (await reader.readexactly(4))[:2] == b"\x20\x02"
+    return reader, writer
+
+
+def test_a_qos_2_message_that_is_sent_again_at_another_node_comes_once(home: Path) -> None:
+    async def test() -> None:
+        async with two(home) as (one, other), client(other) as far, asyncio.timeout(30):
+            await far.subscribe("hall/#", qos=2)
+            reader, writer = await raw(one)
+            await heard(other, b"device")
+            writer.write(packets.publish(b"hall/temp", b"21.5", qos=2, packet_id=7))
+            assert await reader.readexactly(4) == b"\x50\x02\x00\x07"
+            assert await taken(far, 1) == [("hall/temp", "21.5")]
+            writer.close()  # and PUBREC was lost
+            reader, writer = await raw(other)
+            writer.write(packets.publish(b"hall/temp", b"21.5", qos=2, packet_id=7, dup=True) + packets.pubrel(7))
+            assert await reader.readexactly(8) == b"\x50\x02\x00\x07" + b"\x70\x02\x00\x07"
+            writer.write(packets.publish(b"hall/temp", b"21.5", qos=2, packet_id=7) + packets.pubrel(7))
+            writer.write(packets.publish(b"hall/temp", b"22", qos=2, packet_id=7) + packets.pubrel(7))
+            assert await taken(far, 2) == [("hall/temp", "21.5"), ("hall/temp", "22")]
+            writer.close()
 
     run(test)
 

@@ -102,7 +102,11 @@ def test_ten_thousand_packets_in_a_few_writes_come_out_in_order(tmp_path: Path) 
 def test_a_slow_reader_does_not_delay_the_others(tmp_path: Path) -> None:
     async def test() -> None:
         async with (
-            broker(tmp_path, queues={"high_water": "64KiB", "messages": 10, "bytes": "64KiB"}) as running,
+            broker(
+                tmp_path,
+                packets={"max_bytes": "60KiB"},
+                queues={"high_water": "64KiB", "messages": 10, "bytes": "64KiB"},
+            ) as running,
             client(running) as quick,
         ):
             slow_reader, slow_writer = await asyncio.open_connection("127.0.0.1", port(running.uris[0]), limit=1024)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from tests.nodes_world import Node, Street, Subscriber
+from tests import broker_packets as packets
+from tests.broker_world import Client
+from tests.nodes_world import EXPIRY, Node, Publisher, Street, Subscriber
 
 SEEDS = range(15)
 
@@ -234,3 +236,176 @@ def test_the_past_and_then_the_present_come_once_and_in_order_whatever_is_lost_m
     assert sorted(numbers) == list(range(total))
     for topic in range(3):
         assert [number for number in numbers if number % 3 == topic] == list(range(topic, total, 3))
+
+
+class Speech:
+    """One publisher that wanders over nodes, and listeners at all of them."""
+
+    def __init__(self, seed: int, version: int) -> None:
+        self.street = Street(seed, 4)
+        self.random = self.street.random
+        self.total = 0
+        self.at = 0
+        self.publisher = Publisher(version)
+        self.publisher.come(self.street.nodes[0])
+        self.listeners = [node.connect(b"listener%d" % node.number, 5, keep_alive=0) for node in self.street.nodes]
+        for listener in self.listeners:
+            listener.subscribe((b"a/#", 0))
+        self.street.settle()
+
+    def some(self) -> None:
+        """Publish and answer, up to any point of the exchange."""
+        for _ in range(self.random.randrange(1, 12)):
+            what = self.random.randrange(10)
+            if what < 3:
+                self.publisher.publish(b"a/%d" % self.random.randrange(2), b"%d" % self.total)
+                self.total += 1
+            elif what < 5:
+                self.publisher.hear()
+            elif what < 6:
+                self.publisher.answer()
+            elif what < 9:
+                self.street.step()
+            else:
+                self.street.wait(self.random.random() / 5)
+
+    def move(self) -> None:
+        """Go to the next node; what is a reading is one everywhere, what is not goes down with its node."""
+        before = self.street.nodes[self.at]
+        if self.random.randrange(2):
+            while self.street.step():
+                pass
+        while self.street.move():
+            pass
+        if before.inserts or self.random.randrange(2):
+            before.die()
+        elif self.random.randrange(2):
+            before.clients[self.publisher.link.link].vanish()  # type: ignore[union-attr]
+        self.at = self.random.choice([node.number - 1 for node in self.street.alive() if node is not before])
+        self.publisher.come(self.street.nodes[self.at])
+
+    def finish(self) -> None:
+        for _ in range(5):
+            self.street.settle()
+            self.publisher.hear()
+            self.publisher.answer()
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_publisher_that_loses_its_node_at_any_point_is_heard_exactly_once_everywhere(seed: int, version: int) -> None:
+    speech = Speech(seed, version)
+    while len(speech.street.alive()) > 2:
+        speech.some()
+        speech.move()
+    speech.some()
+    speech.finish()
+    assert speech.publisher.unfinished == {}
+    for node in speech.street.alive():
+        counts = Counter(int(payload) for payload in speech.listeners[node.number - 1].payloads())
+        assert counts == Counter(range(speech.total))
+
+
+class Crew:
+    """Three nodes with members of one shared subscription; one node always lives and is heard."""
+
+    def __init__(self, seed: int, qos: int) -> None:
+        self.street = Street(seed, 3)
+        self.random = self.street.random
+        self.qos = qos
+        self.total = 0
+        self.workers: dict[bytes, Client] = {}
+        self.lasting: list[bytes] = []
+        self.got: Counter[int] = Counter()
+        self.safe = self.random.choice(self.street.nodes)
+        for node in self.street.nodes:
+            self.hire(node)
+            if self.random.randrange(2):
+                self.hire(node)
+        self.street.live(1)
+
+    def hire(self, node: Node) -> None:
+        """Have one more member at a node: one that lasts, or one that ends with its link."""
+        name = b"worker%d" % len(self.workers)
+        lasts = self.random.randrange(3) == 0
+        worker = node.connect(name, 5, properties=EXPIRY if lasts else b"", keep_alive=0)
+        worker.subscribe((b"$share/s/a/#", self.qos))
+        self.workers[name] = worker
+        if lasts:
+            self.lasting.append(name)
+
+    def work(self) -> None:
+        """Every member sees and acknowledges what came."""
+        for worker in self.workers.values():
+            while not worker.closed and worker.arrived:
+                for packet in worker.seen():
+                    if packet.kind == "PUBLISH":
+                        self.got[int(packet.payload)] += 1
+                        worker.send(packets.puback(packet.packet_id) if packet.qos == 1 else packets.pubrec(packet.packet_id))
+                    elif packet.kind == "PUBREL":
+                        worker.send(packets.pubcomp(packet.packet_id))
+
+    def publish(self) -> None:
+        node = self.random.choice(self.street.alive())
+        speaker = node.connect(b"speaker%d" % self.total, 5, clean=True)
+        speaker.publish(b"a/%d" % self.random.randrange(2), b"%d" % self.total, qos=self.qos, packet_id=1)
+        node.insert_all()
+        self.total += 1
+
+    def some(self) -> None:
+        """A while of everyday life, and some mishaps."""
+        others = [node for node in self.street.nodes if node is not self.safe]
+        for _ in range(self.random.randrange(5, 40)):
+            what = self.random.randrange(40)
+            if what < 12:
+                self.publish()
+            elif what < 26:
+                self.street.step()
+            elif what < 30:
+                self.work()
+            elif what < 36:
+                self.street.live(self.random.choice([0.25, 0.5, 3]))
+            elif what == 36:
+                self.random.choice([worker for worker in self.workers.values() if not worker.closed]).vanish()
+            else:
+                self.mishap(self.random.choice(others))
+            if all(worker.closed or worker.world is not self.safe for worker in self.workers.values()):
+                self.hire(self.safe)
+
+    def mishap(self, node: Node) -> None:
+        if not node.is_alive:
+            node.rise()
+            self.hire(node)
+        elif self.random.randrange(2):
+            node.is_cut_off = not node.is_cut_off
+        else:
+            node.die()
+
+    def finish(self) -> None:
+        """Work on until nobody has anything; who was away and lasts comes back."""
+        self.street.live(10)
+        for name in self.lasting:
+            if self.workers[name].closed:
+                self.workers[name] = self.safe.connect(name, 5, clean=False, properties=EXPIRY, keep_alive=0)
+        for _ in range(10):
+            self.street.live(1)
+            self.work()
+
+    def known(self) -> set[int]:
+        """What came to the node that is always there."""
+        return {int(m.payload) for held in self.safe.streams.values() for m in held if m.topic.startswith(b"a/")}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_share_loses_nothing_of_qos_1_whichever_nodes_are_lost_or_cut_off(seed: int) -> None:
+    crew = Crew(seed, 1)
+    for _ in range(3):
+        crew.some()
+    crew.finish()
+    assert crew.known() <= set(crew.got)
+    for node in crew.street.nodes:
+        node.is_cut_off = False
+        if not node.is_alive:
+            node.rise()
+    crew.finish()
+    assert set(crew.got) == set(range(crew.total))

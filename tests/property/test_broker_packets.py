@@ -24,13 +24,9 @@ from roost.broker.packets.unsubscribe import parse_unsubscribe
 Parser = Callable[[bytes, int], object]
 
 
-def _of_text(frame: bytes, version: int) -> object:
-    return parse_publish(frame, version, checks_text=True)
-
-
 PARSERS: dict[int, Parser] = {
     1: lambda frame, _: parse_connect(frame),
-    3: _of_text,
+    3: parse_publish,
     4: parse_ack,
     5: parse_ack,
     6: parse_ack,

@@ -10,23 +10,12 @@ def test_what_a_subclass_forgets_stays_shut() -> None:
     assert not access.may_publish(b"alice", b"c", b"a")
     assert not access.may_receive(b"alice", b"c", b"a")
     assert access.reach(b"alice", b"c", b"a") == NOTHING
-    assert not access.may_subscribe(b"alice", b"c", b"a")
 
 
 @pytest.mark.parametrize("loopback", [True, False])
 def test_by_default_a_proved_user_connects_and_nobody_else(loopback: bool) -> None:
     assert Access().may_connect(b"alice", loopback=loopback)
     assert not Access().may_connect(ANONYMOUS, loopback=loopback)
-
-
-def test_may_subscribe_follows_the_reach_of_a_subclass() -> None:
-    class Half(Access):
-        def reach(self, user: bytes, client: bytes, wanted: bytes) -> int:
-            del client
-            return WHOLE if wanted == user else NOTHING
-
-    assert Half().may_subscribe(b"alice", b"c", b"alice")
-    assert not Half().may_subscribe(b"alice", b"c", b"bob")
 
 
 @pytest.mark.parametrize("user", [ANONYMOUS, b"alice"])

@@ -9,13 +9,35 @@ from roost.broker.announcement import Announcement, decode_announcement
 from roost.broker.filters import Options
 from roost.errors import BadPacket
 
-GOOD = {"client": b"c", "user": b"u", "born": 5, "began": 6, "expiry_s": 60, "online": True, "done": {}}
+GOOD = {
+    "client": b"c",
+    "user": b"u",
+    "born": 5,
+    "began": 6,
+    "expiry_s": 60,
+    "online": True,
+    "done": {},
+    "panel": b"p",
+    "held": b"",
+}
 
 
 def test_there_and_back() -> None:
     options = Options(2, no_local=True, retain_as_published=True, identifier=7, shared=b"s")
-    said = Announcement(b"c", b"u", 5, 6, 3600, online=True, filters={b"$share/s/a/#": options}, done={b"\x08\x01a": 5})
+    said = Announcement(
+        b"c",
+        b"u",
+        5,
+        6,
+        3600,
+        online=True,
+        filters={b"$share/s/a/#": options},
+        done={b"\x08\x01a": 5},
+        panel=b"\x08\x01p",
+        held=frozenset({1, 300, 65_535}),
+    )
     found = decode_announcement(said.encode())
+    assert (found.panel, found.held) == (said.panel, said.held)
     assert (found.client, found.user, found.expiry_s, found.online, found.done) == (
         said.client,
         said.user,
@@ -47,6 +69,9 @@ def test_the_topic_is_one_level_per_client_whatever_its_id() -> None:
         GOOD | {"client": "text"},
         GOOD | {"expiry_s": -1},
         GOOD | {"online": 1},
+        GOOD | {"panel": "text"},
+        GOOD | {"held": b"\x00"},
+        GOOD | {"held": [1]},
         GOOD | {"done": {b"s": -1}},
         GOOD | {"done": {number.to_bytes(2, "big"): 1 for number in range(1001)}},
         GOOD | {"filters": [[b"a", 3, 0, 0, None]]},

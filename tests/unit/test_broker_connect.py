@@ -439,13 +439,6 @@ def test_auth_without_a_method_is_a_protocol_error() -> None:
 # -- commands
 
 
-def test_an_operator_can_drop_a_client() -> None:
-    world = World()
-    client = world.connect(b"ann", 5)
-    world.run(world.broker.drop(b"ann", world.now))
-    assert client.one("DISCONNECT").reason == 0x98
-
-
 def test_a_reload_drops_nobody_unless_told_to() -> None:
     world = World()
     client = world.connect(b"ann", 5)

@@ -129,8 +129,60 @@ def test_bytes_are_bounded_too_and_a_message_that_cannot_fit_is_dropped() -> Non
     for number in range(3):
         ann.publish(b"a", b"%d" % number * 100, qos=1, packet_id=1)
     ann.publish(b"a", b"x" * 5000, qos=1, packet_id=1)
-    assert world.broker.core.total_bytes == 0
-    assert world.broker.statistics().dropped == 4
+    assert world.broker.core.total_bytes == world.broker.core.queued_bytes == 2 * size
+    assert world.broker.statistics().dropped == 2  # the first, and the one that would not fit an empty queue
+    assert world.connect(b"bob", clean=False).payloads() == [b"1" * 100, b"2" * 100]
+
+
+def test_nothing_is_dropped_for_a_message_that_what_was_sent_leaves_no_place_for() -> None:
+    world = World(quiet(max_queued_bytes=10_000, max_inflight=1))
+    bob = world.connect(b"bob", clean=False)
+    bob.subscribe((b"a", 1))
+    ann = world.connect(b"ann")
+    ann.publish(b"a", b"x" * 8000, qos=1, packet_id=1)  # sent, and not acknowledged
+    for number in range(3):
+        ann.publish(b"a", b"%d" % number, qos=1, packet_id=1)
+    ann.publish(b"a", b"x" * 8000, qos=1, packet_id=1)
+    assert world.broker.statistics().dropped == 1
+    bob.arrived = b""
+    bob.send(*[packets.puback(number) for number in range(1, 4)])
+    assert bob.payloads() == [b"0", b"1", b"2"]
+
+
+def test_a_message_that_its_own_queue_has_no_place_for_costs_nobody_else_a_message() -> None:
+    size = OVERHEAD_BYTES + 101
+    world = World(quiet(max_total_bytes=4 * size, max_queued_bytes=2 * size))
+    for name in (b"one", b"two"):
+        client = world.connect(name, clean=False)
+        client.subscribe((name, 1))
+        client.vanish()
+    ann = world.connect(b"ann")
+    for name in (b"one", b"two"):
+        for _ in range(2):
+            ann.publish(name, b"x" * 98, qos=1, packet_id=1)
+    ann.publish(b"one", b"x" * 900, qos=1, packet_id=1)
+    assert world.broker.statistics().dropped == 1
+
+
+def test_sessions_are_not_looked_at_while_nearly_all_bytes_were_sent() -> None:
+    size = OVERHEAD_BYTES + 101
+    world = World(quiet(max_total_bytes=4 * size))
+    bob = world.connect(b"bob", clean=False)
+    bob.subscribe((b"a", 1))
+    away = world.connect(b"away", clean=False)
+    away.subscribe((b"b", 1))
+    away.vanish()
+    ann = world.connect(b"ann")
+    for _ in range(3):
+        ann.publish(b"a", b"x" * 100, qos=1, packet_id=1)
+    ann.publish(b"b", b"1" * 100, qos=1, packet_id=1)
+    ann.publish(b"a", b"x" * 100, qos=1, packet_id=1)
+    stats = world.broker.statistics()
+    assert (stats.dropped_total, stats.dropped_full) == (1, 0)  # there was one to take from
+    ann.publish(b"b", b"2" * 100, qos=1, packet_id=1)
+    ann.publish(b"a", b"x" * 100, qos=1, packet_id=1)
+    assert (stats.dropped_total, stats.dropped_full) == (1, 2)
+    assert world.broker.core.queued_bytes == 0
 
 
 def test_all_queues_together_are_bounded_and_the_largest_pays() -> None:

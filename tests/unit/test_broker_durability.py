@@ -220,7 +220,7 @@ def test_a_damaged_row_is_told_and_the_rest_loads() -> None:
     assert world.notes[-1].event == "rows unreadable"
     assert dict(world.notes[-1].facts)["rows"] == 2
     assert world.broker.statistics().bad_rows == 2
-    assert sorted(key[:1] for key in world.disk.rows) == [b"q", b"q", b"s"]
+    assert sorted(key[:1] for key in world.disk.rows) == [b"f", b"q", b"q", b"s"]
     assert world.connect(b"bob", 5, clean=False, properties=EXPIRY).payloads() == [b"0", b"2"]
 
 

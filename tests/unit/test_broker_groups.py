@@ -7,6 +7,7 @@ from tests import broker_packets as packets
 from tests.broker_packets import props
 from tests.broker_world import World
 
+from roost.broker.core import MAX_INSERT
 from roost.broker.effects import Insert
 from roost.broker.message import Message
 from roost.broker.settings import DISK, BrokerSettings
@@ -65,6 +66,19 @@ def test_one_call_asks_for_one_insert_per_tree() -> None:
     assert ann.kinds() == []
     world.run(world.broker.inserted(insert.ticket, "", world.now))
     assert [each.packet_id for each in ann.seen()] == [1, 2, 3, 4]
+
+
+def test_many_messages_are_several_inserts_and_are_acknowledged_one_by_one() -> None:
+    world = campus()
+    ann = world.connect(b"ann")
+    count = MAX_INSERT + 1
+    ann.send(*[packets.publish(b"hall/temp", b"x", qos=1, packet_id=number) for number in range(1, count + 1)])
+    first, second = world.inserts
+    assert [len(first.messages), len(second.messages)] == [MAX_INSERT, 1]
+    world.run(world.broker.inserted(first.ticket, "", world.now))
+    assert [each.packet_id for each in ann.seen()] == list(range(1, count))
+    world.run(world.broker.inserted(second.ticket, "", world.now))
+    assert [each.packet_id for each in ann.seen()][-1] == count
 
 
 @pytest.mark.parametrize("qos", [1, 2])

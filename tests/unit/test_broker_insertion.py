@@ -2,7 +2,8 @@
 
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
-from roost.broker.insertion import MAX_WAITING, RETRY, Inserted, _Batch
+from roost.broker.effects import Inserted
+from roost.broker.insertion import MAX_BATCH, MAX_WAITING, PIECE, RETRY, _Batch
 from roost.broker.message import Message
 from roost.errors import NoKey
 from roost.machine import SECOND
@@ -48,6 +49,63 @@ def test_messages_keep_their_order_and_numbers_are_dense() -> None:
     assert [effect.ticket for effect in beside.inserted] == [1, 2, 3, 4, 5]
     assert beside.numbers("hall/temp") == beside.numbers("hall/light") == [(1, 5)]
     assert [payload for topic, payload in beside.seen() if topic == "hall/temp"] == ["1", "2", "3", "4", "5"]
+
+
+def test_what_comes_while_the_disk_works_is_signed_meanwhile_and_is_the_next_write() -> None:
+    beside = Beside()
+    for number in range(1, 4):
+        beside.insert(number, posted("hall/temp", str(number)))
+    (write,) = beside.writes
+    beside.go_on()
+    assert [len(batch.entries) for batch in beside.insertion._unwritten] == [1, 1]
+    beside.save()
+    assert [len(write.batch.puts) for write in beside.written] == [1, 2]
+    assert beside.written[0] is write
+    assert beside.numbers("hall/temp") == [(1, 3)]
+
+
+def test_much_is_signed_in_pieces() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "0"))
+    for number in range(2, 6):
+        beside.insertion._waiting.append(_Batch(number, [posted("hall/temp", str(number))] * PIECE, 1, again=False))
+    for numbered_at_once in (1, 2, 3):
+        assert beside.insertion.deadline() == 1
+        beside.wait(0)
+        assert len(beside.insertion._unwritten) == numbered_at_once
+    beside.go_on()  # as far ahead of the disk as it may
+    assert len(beside.insertion._waiting) == 0
+    beside.save()
+    assert [effect.ticket for effect in beside.inserted] == [1, 2, 3, 4, 5]
+    assert beside.numbers("hall/temp") == [(1, 4 * PIECE + 1)]
+
+
+def test_no_more_is_signed_ahead_of_the_disk_than_one_write() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "0"))
+    for number in range(2, 10):
+        beside.insertion._waiting.append(_Batch(number, [posted("hall/temp", str(number))] * PIECE, 1, again=False))
+    beside.go_on()
+    assert beside.insertion.deadline() is None
+    assert len(beside.insertion._unwritten) * PIECE < MAX_BATCH + PIECE
+    beside.save()
+    beside.go_on()
+    beside.save()
+    assert [effect.ticket for effect in beside.inserted] == list(range(1, 10))
+
+
+def test_a_number_that_is_taken_is_passed_over_by_what_is_signed_already() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    beside.insert(2, posted("hall/temp", "2"))
+    beside.insert(3, posted("hall/temp", "3"))
+    beside.go_on()
+    replicate(beside, "/Gate1/hall/temp", 2, Value(99))  # behind the first one, and before the others
+    beside.wait(RETRY)
+    beside.save()
+    assert sorted(effect.ticket for effect in beside.inserted) == [1, 2, 3]
+    assert beside.numbers("hall/temp") == [(1, 4)]
+    assert sorted(payload for _, payload in beside.seen()) == ["1", "2", "3", "99"]
 
 
 def test_numbers_go_on_after_a_restart() -> None:
@@ -132,6 +190,19 @@ def test_a_message_that_an_earlier_process_inserted_is_no_reading_twice() -> Non
     assert again.numbers("hall/temp") == [(1, 3)]
 
 
+def test_a_reading_says_which_packet_identifier_its_message_had() -> None:
+    beside = Beside()
+    sent = Message(b"hall/temp", b"1", 2, False, b"", 0, b"client", START, None, 7)
+    beside.insert(1, sent)
+    beside.save()
+    (message,) = beside.messages
+    assert message.packet_id == 7
+    again = Beside(beside.store)
+    again.do(again.insertion.insert(1, [sent], 1, START, again=True))
+    again.save()
+    assert again.numbers("hall/temp") == [(1, 1)]
+
+
 def test_a_client_that_says_the_same_again_is_heard_twice() -> None:
     beside = Beside()
     beside.insert(1, posted("hall/temp", "1", qos=2))
@@ -190,6 +261,7 @@ def test_a_key_that_is_not_there_refuses_every_message_and_leaves_no_hole() -> N
     for ticket in range(2000):
         beside.insertion._waiting.append(_Batch(ticket, [posted("hall/temp", "1")], 1, again=False))
     beside.insert(2000, posted("hall/temp", "1"))
+    beside.go_on()
     assert len(beside.inserted) == 2001
     minting.signer_for = signer_for
     beside.insert(2001, posted("hall/temp", "2"))
@@ -206,7 +278,7 @@ def test_a_repo_with_as_many_streams_as_it_may_have_takes_only_topics_it_knows()
     beside.insert(1, posted("hall/temp", "1"))
     beside.save()
     assert beside.insertion.has_room(b"hall/light")
-    beside.repo.shelf.holdings.max_streams = len(beside.repo.shelf.holdings)  # type: ignore[misc]
+    beside.repo.shelf.holdings.max_streams = len(beside.repo.shelf.holdings)
     assert not beside.insertion.has_room(b"hall/light")
     assert beside.insertion.has_room(b"hall/temp")
 

@@ -71,6 +71,17 @@ def test_after_an_error_nothing_comes_any_more() -> None:
     assert framer.held == 0
 
 
+def test_a_reset_forgets_what_is_held_and_what_was_wrong() -> None:
+    framer = Framer(100)
+    assert framer.feed(PING + LONG) == [PING]
+    framer.reset()
+    assert (framer.error, framer.why) == (0, "")
+    assert framer.feed(PING + LONG[:1]) == [PING]
+    framer.reset()
+    framer.max_bytes = len(LONG)
+    assert framer.feed(LONG) == [LONG]
+
+
 @pytest.mark.parametrize(
     "length", [b"\x80\x00", b"\xff\x80\x00", b"\x80\x80\x80\x00", b"\xff\xff\xff\xff", b"\x80" * 4]
 )

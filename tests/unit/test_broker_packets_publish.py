@@ -8,7 +8,6 @@ from tests.broker_packets import packet, props, publish, seen, text
 from roost.broker.packets.publish import parse_publish, publish_v4, publish_v5, split_v4, split_v5
 from roost.broker.packets.reasons import (
     MALFORMED_PACKET,
-    PAYLOAD_FORMAT_INVALID,
     PROTOCOL_ERROR,
     TOPIC_ALIAS_INVALID,
     Malformed,
@@ -19,9 +18,9 @@ KEPT = props(
 )
 
 
-def reason_of(frame: bytes, version: int = 5, *, checks_text: bool = False) -> int:
+def reason_of(frame: bytes, version: int = 5) -> int:
     with pytest.raises(Malformed) as caught:
-        parse_publish(frame, version, checks_text=checks_text)
+        parse_publish(frame, version)
     return caught.value.reason
 
 
@@ -132,14 +131,6 @@ def test_properties_that_a_publish_must_not_have(properties: bytes, reason: int)
 
 def test_a_property_does_not_reach_into_the_payload() -> None:
     assert reason_of(packet(0x30, text(b"a") + b"\x04\x09\x00\x05abcdef")) == MALFORMED_PACKET
-
-
-def test_a_payload_that_says_it_is_text_is_checked_when_asked_for() -> None:
-    said = publish(b"a", b"\xff", version=5, properties=props(payload_format=1))
-    assert parse_publish(said, 5).kept == props(payload_format=1)
-    assert reason_of(said, checks_text=True) == PAYLOAD_FORMAT_INVALID
-    parse_publish(publish(b"a", b"\xff", version=5, properties=props(payload_format=0)), 5, checks_text=True)
-    parse_publish(publish(b"a", "ä".encode(), version=5, properties=props(payload_format=1)), 5, checks_text=True)
 
 
 @pytest.mark.parametrize("payload", [b"", b"x", bytes(119), bytes(120), bytes(121), bytes(20_000)])

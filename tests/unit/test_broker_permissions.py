@@ -99,7 +99,6 @@ def test_who_may_do_what(
 )
 def test_how_far_a_filter_reaches(plant: Permissions, user: bytes, wanted: bytes, reach: int) -> None:
     assert plant.reach(user, b"c", wanted) == reach
-    assert plant.may_subscribe(user, b"c", wanted) is (reach != NOTHING)
 
 
 def test_a_wildcard_grant_does_not_open_the_brokers_own_topics() -> None:

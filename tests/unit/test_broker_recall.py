@@ -94,7 +94,8 @@ def test_of_very_many_streams_no_more_is_read_than_the_bound(monkeypatch: pytest
     monkeypatch.setattr(recall_module, "MAX_READ", 6)
     beside = filled(*[posted(f"a/{number % 3}", str(number), START + number) for number in range(30)])
     recall = Recall(b"a/#", ALL, past_of(beside))
-    assert sum(len(strand.read) for strand in recall._strands.values()) <= 6
+    assert not recall.done
+    assert 0 < sum(len(strand.read) for strand in recall._strands.values()) <= 6
     assert recalled(recall) == [str(number) for number in range(30)]
 
 
@@ -134,6 +135,14 @@ def test_it_goes_on_where_an_earlier_process_left_it() -> None:
     assert recalled(again) == ["3", "4", "5"]
 
 
+def test_it_looks_at_nothing_before_it_is_asked_and_keeps_its_places() -> None:
+    beside = filled(*[posted("a/x", str(number)) for number in range(1, 4)])
+    recall = Recall(b"a/x", ALL, past_of(beside), {b"stream": 7})
+    assert (recall.begun, recall.places()) == (False, {b"stream": 7})
+    assert recalled(recall) == ["1", "2", "3"]
+    assert recall.begun
+
+
 def test_what_it_covers() -> None:
     recall = Recall(b"a/+/c", ALL, past_of(Beside()))
     assert recall.covers(b"a/b/c")
@@ -162,4 +171,4 @@ def test_what_is_no_time_is_refused_with_what_to_write(when: bytes) -> None:
 
 def test_the_topic_form() -> None:
     assert split_since(b"$since/24h/a/+/#") == (b"24h", b"a/+/#")
-    assert split_since(b"a/b") == (b"", b"a/b")
+    assert split_since(b"a/b") == (None, b"a/b")

@@ -30,14 +30,14 @@ def found(retained: Retained[bytes], filter_: bytes, now: int = NOW) -> list[byt
         (b"a/b", [b"a/b"]),
         (b"b", []),
         (b"a/b/c/d", []),
-        (b"a/+", [b"a/b", b"a/", b"a/$x"]),
-        (b"a/#", [b"a", b"a/b", b"a/b/c", b"a/", b"a/$x"]),
+        (b"a/+", [b"a/", b"a/$x", b"a/b"]),
+        (b"a/#", [b"a", b"a/", b"a/$x", b"a/b", b"a/b/c"]),
         (b"a/b/#", [b"a/b", b"a/b/c"]),
-        (b"+/b", [b"a/b", b"/b"]),
+        (b"+/b", [b"/b", b"a/b"]),
         (b"+", [b"a"]),
-        (b"+/+", [b"a/b", b"a/", b"a/$x", b"/b"]),
-        (b"+/#", [b"a", b"a/b", b"a/b/c", b"a/", b"a/$x", b"/b"]),
-        (b"#", [b"a", b"a/b", b"a/b/c", b"a/", b"a/$x", b"/b"]),
+        (b"+/+", [b"/b", b"a/", b"a/$x", b"a/b"]),
+        (b"+/#", [b"/b", b"a", b"a/", b"a/$x", b"a/b", b"a/b/c"]),
+        (b"#", [b"/b", b"a", b"a/", b"a/$x", b"a/b", b"a/b/c"]),
         (b"$SYS/#", [b"$SYS/up"]),
         (b"$SYS/+", [b"$SYS/up"]),
         (b"/#", [b"/b"]),
@@ -46,6 +46,42 @@ def found(retained: Retained[bytes], filter_: bytes, now: int = NOW) -> list[byt
 def test_filter_finds_its_topics_in_the_order_of_their_levels(filter_: bytes, topics: list[bytes]) -> None:
     """With [MQTT-4.7.2-1]: `$` is out of reach of a wildcard in the first level only."""
     assert found(holding(b"$SYS/up", b"a/b", b"a", b"a/b/c", b"a/", b"a/$x", b"/b"), filter_) == topics
+
+
+def test_way_through_the_topics_may_rest_anywhere() -> None:
+    retained = holding(*[b"a/%d/x" % number for number in range(5)], b"a/1", b"b")
+    path: list[bytes] = []
+    got: list[bytes] = []
+    rests = 0
+    while True:
+        path, entry, visited = retained.next([b"a", b"#"], path, 1, NOW)
+        assert visited <= 1
+        rests += 1
+        if entry is not None:
+            got.append(entry.topic)
+        elif not path:
+            break
+    assert got == found(retained, b"a/#")
+    assert rests == 12  # `a`, five levels, five `x`, and the end
+
+
+def test_way_goes_on_when_the_place_where_it_rests_is_gone() -> None:
+    retained = holding(b"a/1/x", b"a/2/x", b"a/3/x")
+    path, entry, _ = retained.next([b"a", b"+", b"x"], [], 100, NOW)
+    retained.set(b"a/1/x", None)
+    retained.set(b"a/2/x", None)
+    retained.set(b"a/0/x", b"a/0/x")
+    path, entry, _ = retained.next([b"a", b"+", b"x"], path, 100, NOW)
+    assert entry is not None
+    assert entry.topic == b"a/3/x"
+    assert retained.next([b"a", b"+", b"x"], path, 100, NOW) == ([], None, 0)
+
+
+def test_very_many_dollar_topics_are_stepped_over_at_once() -> None:
+    """[MQTT-4.7.2-1]."""
+    retained = holding(*[b"$%d" % number for number in range(50)], b"!", b"a")
+    assert found(retained, b"#") == [b"!", b"a"]
+    assert retained.next([b"#"], [b"!"], 1, NOW)[0] == [b"a"]
 
 
 def test_new_message_replaces_the_old_one() -> None:
@@ -72,8 +108,8 @@ def test_message_is_found_until_it_expires_and_then_taken_out() -> None:
     retained.set(b"a/b", b"a/b", 10, until=NOW + 5)
     retained.set(b"a/c", b"a/c", 10, until=NOW + 2)
     assert retained.deadline() == NOW + 2
-    assert found(retained, b"a/#", NOW + 1) == [b"a/for ever", b"a/b", b"a/c"]
-    assert found(retained, b"a/#", NOW + 2) == [b"a/for ever", b"a/b"]
+    assert found(retained, b"a/#", NOW + 1) == [b"a/b", b"a/c", b"a/for ever"]
+    assert found(retained, b"a/#", NOW + 2) == [b"a/b", b"a/for ever"]
     assert retained.expire(NOW + 1) == []
     assert retained.expire(NOW + 9) == [b"a/c", b"a/b"]
     assert retained.deadline() is None

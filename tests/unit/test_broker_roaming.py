@@ -12,7 +12,7 @@ from roost.broker.announcement import Announcement, decode_announcement
 from roost.broker.emerging import MAX_CLEARED
 from roost.broker.filters import Options
 from roost.broker.message import Message
-from roost.broker.rows import read_recall
+from roost.broker.session_rows import read_recall
 from roost.errors import BadPacket
 
 ELSEWHERE = panel_of(9) + b"\x08"
@@ -164,6 +164,21 @@ def test_no_local_holds_for_the_past_too() -> None:
     assert ann.payloads() == [b"bob"]
 
 
+def test_a_past_that_a_packet_asks_for_many_times_comes_once_and_several_begin_one_by_one() -> None:
+    street = Street(1, 1)
+    (node,) = street.nodes
+    node.connect(b"speaker", 5).publish(b"a/x", b"1", qos=1, packet_id=1)
+    street.settle()
+    ann = node.connect(b"ann", 5)
+    filters = [b"$since/1/a/#", b"$since/1/+/x", b"$since/1/a/x", b"$since/1/#"]
+    frame = packets.subscribe(1, *[(filter_, 1) for filter_ in filters * 50], version=5)
+    effects = node.broker.receive([(ann.link, frame)], node.now)
+    assert len(node.broker.core.sessions[b"ann"].groups().replays) == len(filters) - 1
+    node.run(effects)
+    node.settle()
+    assert ann.payloads() == [b"1"] * len(filters)
+
+
 def test_a_past_of_very_many_streams_begins_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recalling, "MAX_ROW_STREAMS", 1)
     street = Street(1, 1)
@@ -182,3 +197,147 @@ def test_a_past_of_very_many_streams_begins_anew_after_a_crash(monkeypatch: pyte
     while subscriber.act():
         pass
     assert {int(payload) for payload in subscriber.got} == set(range(100))
+
+
+@pytest.mark.parametrize("ahead", [0, 10**12])
+def test_a_clean_start_replaces_what_other_nodes_know_whatever_the_clocks_say(ahead: int) -> None:
+    here, there = Street(1, 2).nodes
+    before = Announcement(b"sub", b"", here.now + ahead, here.now + ahead + 5, 100, online=True, filters={})
+    say(here, 1, before)
+    say(there, 1, before)
+    subscriber = Subscriber()
+    assert not subscriber.come(here, (b"a/#", 1), clean=True)
+    say(here, 2, before, time=here.now + ahead + 9)  # that node has not heard of it yet
+    assert subscriber.link is not None
+    assert not subscriber.link.closed
+    here.street.settle()
+    assert list(there.broker.core.sessions[b"sub"].subscriptions) == [b"a/#"]
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_clean_start_of_a_session_that_ends_with_its_link_ends_the_one_before_everywhere(at: int) -> None:
+    street = Street(1, 2)
+    subscriber = Subscriber()
+    subscriber.come(street.nodes[0], (b"a/#", 1))
+    subscriber.leave()
+    street.settle()
+    street.nodes[at].connect(b"sub", 5, clean=True).disconnect()
+    street.settle()
+    assert [b"sub" in node.broker.core.sessions for node in street.nodes] == [False, False]
+
+
+@pytest.mark.parametrize("how", ["goodbye", "death", "still there"])
+def test_a_session_that_ends_with_its_link_is_not_present_at_another_node(how: str) -> None:
+    street = Street(1, 2)
+    here, there = street.nodes
+    worker = here.connect(b"sub", 5, clean=False)
+    worker.subscribe((b"$share/s/a/#", 1))
+    street.settle()
+    assert b"sub" in there.broker.core.sessions
+    if how == "goodbye":
+        worker.disconnect()
+        street.settle()
+    elif how == "death":
+        here.die()
+    assert not Subscriber().come(there)
+
+
+def test_a_session_that_lasts_no_longer_than_its_next_link_is_not_present_at_another_node() -> None:
+    street = Street(1, 2)
+    here, there = street.nodes
+    subscriber = Subscriber()
+    subscriber.come(here, (b"a/#", 1))
+    subscriber.leave()
+    street.settle()
+    here.connect(b"sub", 5, clean=False)  # without an expiry
+    street.settle()
+    here.die()
+    assert not subscriber.come(there)
+
+
+def announced(node: Node) -> list[Announcement]:
+    """What a node wants to be told; its readings are made."""
+    found = [message for insert in node.inserts for message in insert.messages]
+    node.insert_all()
+    return [decode_announcement(message.payload) for message in found if message.topic.startswith(b"$roost/")]
+
+
+def test_a_change_is_told_at_once_and_changes_soon_after_it_together() -> None:
+    (node,) = Street(1, 1).nodes
+    subscriber = Subscriber()
+    subscriber.come(node)
+    node.settle()
+    assert [said.filters for said in announced(node)] == [{}]
+    assert subscriber.link is not None
+    for number in range(3):
+        subscriber.link.subscribe((b"a/%d" % number, 1))
+        node.settle()
+    assert announced(node) == []
+    node.wait(0.1)
+    assert [len(said.filters or ()) for said in announced(node)] == [3]
+
+
+def test_what_a_session_has_done_is_told_in_a_round_but_not_with_every_message() -> None:
+    (node,) = Street(1, 1).nodes
+    subscriber = Subscriber()
+    subscriber.come(node, (b"a/#", 1))
+    node.wait(1)
+    announced(node)
+    rounds: list[list[int]] = []
+    for number in range(1, 11):
+        told(node, number, b"a/x", b"%d" % number)
+        subscriber.act()
+        node.wait(0.1)
+        rounds.append([number for said in announced(node) for number in said.done.values()])
+    assert rounds == [[1], [], [], [], [], [6], [], [], [], []]
+    node.wait(0.5)
+    assert [said.done for said in announced(node)] == [{ELSEWHERE + b"a/x": 10}]
+
+
+def test_a_session_that_has_no_link_is_not_looked_at() -> None:
+    (node,) = Street(1, 1).nodes
+    subscriber = Subscriber()
+    subscriber.come(node, (b"a/#", 1))
+    subscriber.leave()
+    node.wait(1)
+    announced(node)
+    told(node, 1, b"a/x", b"1")
+    assert node.broker.core.roaming is not None
+    assert node.broker.core.roaming.deadline() is None
+    subscriber.come(node)
+    subscriber.act()
+    node.wait(1)
+    assert {ELSEWHERE + b"a/x": 1} in [said.done for said in announced(node)]
+
+
+def test_a_session_that_is_online_is_told_again_in_time_and_once_however_much_it_does() -> None:
+    (node,) = Street(1, 1).nodes
+    subscriber = Subscriber()
+    subscriber.link = node.connect(b"sub", 5, clean=False, properties=EXPIRY, keep_alive=0)
+    subscriber.link.subscribe((b"a/#", 1))
+    for number in range(1, 11):
+        told(node, number, b"a/x", b"%d" % number)
+        subscriber.act()
+        node.wait(1)
+    announced(node)
+    told(node, 11, b"a/x", b"11")  # which it does not acknowledge
+    for _ in range(5):
+        node.wait(3600)
+        assert [said.online for said in announced(node)] == [True]
+
+
+def test_the_node_that_a_client_left_says_what_was_done_and_not_that_it_is_offline() -> None:
+    here, there, third = Street(1, 3).nodes
+    street = here.street
+    subscriber = Subscriber()
+    subscriber.come(here, (b"a/#", 1))
+    street.settle()
+    here.connect(b"speaker", 5).publish(b"a/x", b"1", qos=1, packet_id=1)
+    while street.step():
+        pass
+    subscriber.act()  # which is not told when its client is elsewhere
+    subscriber.come(there)
+    street.settle()
+    session = third.broker.core.sessions[b"sub"]
+    assert session.abroad is not None
+    assert (session.abroad.online, len(session.queue)) == (True, 0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from pathlib import Path
 
 import pytest
 from tests import broker_packets as packets
@@ -38,6 +41,65 @@ def test_sys_topics_are_for_who_asks() -> None:
     bob.subscribe(b"#", b"+/broker/uptime")
     world.wait(5)
     assert bob.kinds() == []
+
+
+def test_everything_that_is_counted_is_told() -> None:
+    world = World(BrokerSettings(sys_interval_s=10, max_filters=1, max_queued=1, max_retained=0))
+    world.broker.counted({"connections/cut": 3})
+    ann = world.connect(b"ann", 5, keep_alive=0)
+    for name, count in ((b"bob", 2), (b"cat", 4)):
+        away = world.connect(name, clean=False)
+        away.subscribe((name, 1), b"one too many")
+        away.vanish()
+        for number in range(count):
+            ann.publish(name, b"%d" % number, qos=1, packet_id=1)
+    ann.publish(b"kept", b"x", retain=True)
+    ann.send(packets.puback(9))
+    world.connect(b"eve", clean=False)
+    world.connect(b"eve", clean=False).send(b"\xf0\x00")
+    world.wait(10)
+    ann.arrived = b""
+    ann.subscribe(b"$SYS/#")
+    told = {each.topic.removeprefix(b"$SYS/broker/").decode(): each.payload.decode() for each in ann.seen()}
+    assert json.loads(told["clients/dropped"]) == [{"client": "cat", "dropped": 3}, {"client": "bob", "dropped": 1}]
+    expected = {
+        "clients/taken_over": "1",
+        "clients/refused": "0",
+        "retained messages/refused": "1",
+        "subscriptions/refused": "2",
+        "acknowledgements/unknown": "1",
+        "connections/ended/errors": "1",
+        "connections/refused/failures": "0",
+        "connections/cut": "3",
+        "routes/forgotten": "0",
+        "roaming/large": "0",
+    }
+    assert {name: told.get(name) for name in expected} == expected
+    assert int(told["subscriptions/bytes"]) > 1000
+    listed = set(
+        re.findall(r"`([a-z_/ ]+)`", _section((Path(__file__).parents[2] / "docs/mqtt.md").read_text(encoding="utf-8")))
+    )
+    assert set(told) <= listed
+
+
+def _section(text: str) -> str:
+    return text.partition("## What `$SYS` tells")[2].partition("\n## ")[0]
+
+
+def test_what_clients_lost_is_told_of_ten_at_most() -> None:
+    world = World(BrokerSettings(sys_interval_s=10, max_queued=1))
+    for number in range(12):
+        away = world.connect(b"%02d" % number, clean=False)
+        away.subscribe((b"#", 1))
+        away.vanish()
+    ann = world.connect(b"ann", keep_alive=0)
+    for _ in range(2):
+        ann.publish(b"a", b"x", qos=1, packet_id=1)
+    world.wait(10)
+    ann.arrived = b""
+    ann.subscribe(b"$SYS/broker/clients/dropped")
+    names = [each["client"] for each in json.loads(ann.payloads()[0])]
+    assert names == [f"{number:02}" for number in range(10)]
 
 
 def test_what_goes_in_and_out_is_counted() -> None:

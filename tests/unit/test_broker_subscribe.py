@@ -8,9 +8,21 @@ from tests.broker_packets import props
 from tests.broker_world import World
 
 from roost.broker.access import ALLOW_ALL, NOTHING, PART, Access
+from roost.broker.handlers.subscribe import MAX_ENTRIES
+from roost.broker.message import Message
 from roost.broker.settings import BrokerSettings
 
 NO_LOCAL, AS_PUBLISHED = 4, 8
+
+
+class Halls:
+    """One tree, of everything below `hall`."""
+
+    def of(self, topic: bytes) -> int | None:
+        return 7 if topic.startswith(b"hall/") else None
+
+    def refusal_of(self, tree: int, message: Message) -> str:  # noqa: ARG002  a stand-in
+        return ""
 
 
 def quiet(**options: object) -> BrokerSettings:
@@ -196,3 +208,55 @@ def test_a_member_that_ends_hands_on_what_it_did_not_acknowledge() -> None:
     bob.vanish()
     assert eve.payloads() == [b"again"]
     assert world.broker.core.sessions[b"eve"].held_bytes == world.broker.core.total_bytes
+
+
+# -- the past of what has none, and filters against the rules within `$since`
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("filter_", [b"$since/1/a/#", b"$since/24h/a/x", b"$since/1/#"])
+def test_topics_without_a_group_have_their_retained_message_for_a_past(version: int, filter_: bytes) -> None:
+    world = World(quiet())
+    world.connect(b"speaker").publish(b"a/x", b"last", retain=True)
+    ann = world.connect(b"ann", version)
+    assert ann.subscribe((filter_, 1)) == [1]
+    assert [(each.payload, each.retain) for each in ann.seen()] == [(b"last", True)]
+
+
+def test_the_property_since_brings_what_is_retained_of_topics_without_a_group() -> None:
+    world = World(quiet(), gateway=Halls())
+    world.broker.core.retained.set(b"hall/x", Message(b"hall/x", b"of a group", 0, True), 1)
+    world.connect(b"speaker").publish(b"a/x", b"last", retain=True)
+    ann = world.connect(b"ann", 5)
+    assert ann.subscribe((b"#", 1), properties=props(user=[(b"since", b"1")])) == [1]
+    assert ann.payloads() == [b"last"]
+    assert ann.subscribe((b"#", 0x20), properties=props(user=[(b"since", b"1")])) == [0]
+    assert ann.payloads() == []
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [b"$since/1/$share/x", b"$since/1/$share//a", b"$since/1/$share/g/a", b"$since/1/", b"$since//a", b"$since/"],
+)
+def test_what_is_against_the_rules_within_since_is_refused_alone(filter_: bytes) -> None:
+    world = World(quiet())
+    old, new = world.connect(b"old", 4), world.connect(b"new", 5)
+    assert old.subscribe((filter_, 0), (b"a", 1)) == [0x80, 1]
+    assert new.subscribe((filter_, 0), (b"a", 1)) == [0x8F, 1]
+    assert not old.closed
+
+
+def test_topics_that_only_begin_like_those_of_the_system_are_found() -> None:
+    world = World(quiet())
+    world.connect(b"speaker").publish(b"$SYSX/a", b"kept", retain=True)
+    ann = world.connect(b"ann", 5)
+    ann.subscribe(b"$SYSX/#")
+    assert ann.payloads() == [b"kept"]
+
+
+def test_a_packet_has_only_so_many_entries() -> None:
+    world = World(quiet())
+    ann = world.connect(b"ann", 5)
+    codes = ann.subscribe(*[(b"a", 1)] * (MAX_ENTRIES + 2))
+    assert (set(codes[:MAX_ENTRIES]), codes[MAX_ENTRIES:]) == ({1}, [0x97, 0x97])
+    assert world.broker.statistics().filters_refused == 2

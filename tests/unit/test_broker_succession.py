@@ -3,7 +3,6 @@
 import pytest
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
-from roost.broker import succession as succession_module
 from roost.broker.succession import GAP, Succession
 from roost.naming import Name
 from roost.naming.building import numbered
@@ -121,12 +120,11 @@ def test_millions_that_were_dropped_are_passed_over_in_one_step() -> None:
     assert [payload for _, payload in beside.seen()] == ["1"]
 
 
-def test_much_that_came_meanwhile_is_handed_on_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(succession_module, "PIECE", 3)
+def test_much_that_came_meanwhile_is_handed_on_piece_by_piece() -> None:
     beside = Beside()
     for number in range(1, 8):
         replicate(beside, "/Panel1/Heater/Voltage", number, Value(number))
-    again = Succession(GROUP, beside.repo, START, {})
+    again = Succession(GROUP, beside.repo, START, {}, piece=3)
     pieces = [again.begin(START)]
     while (due := again.deadline()) is not None:
         assert due <= START

@@ -47,7 +47,7 @@ def options_of(*words: str) -> argparse.Namespace:
         ("pub -t a -n --will-topic w/#", "holds the wildcard '#'"),
         ("pub -t a -n --insecure", "goes with TLS"),
         ("pub -t a -n --cafile /nonexistent", "--cafile /nonexistent: there is no such file"),
-        ("pub -t a -n -h here --unix there", "give one of them"),
+        ("pub -t a -n -h here --unix there", "leave them out"),
         ("pub -L http://here/a -n", "the scheme is one of mqtt, mqtts, ws, wss"),
         ("pub -L mqtt://here -n", "has no topic"),
         ("pub -L mqtt://here/a -t a -n", "both have a topic"),
@@ -127,6 +127,9 @@ def test_a_reading_that_looks_like_a_letter_is_still_a_reading(value: str) -> No
         ("-L mqtts://broker/a/#", "broker:8883", "tcp", True),
         ("-L wss://[::1]:443/a", "::1:443", "websockets", True),
         ("-L mqtt://broker:1/a -p 2", "broker:2", "tcp", False),
+        ("-p 2 -L mqtt://broker/a", "broker:1883", "tcp", False),
+        ("-h near -L mqtt://broker:1/a", "broker:1", "tcp", False),
+        ("-L mqtt://broker:1/a -h near", "near:1", "tcp", False),
     ],
 )
 def test_letters_and_urls_say_where_the_server_is(words: str, address: str, transport: str, tls: bool) -> None:

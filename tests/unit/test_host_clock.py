@@ -53,6 +53,16 @@ def test_a_wall_clock_set_forward_is_followed(times: Times) -> None:
     assert clock() == times.wall + SECOND
 
 
+def test_a_wall_clock_is_looked_at_a_hundred_times_a_second(times: Times) -> None:
+    clock = Clock()
+    assert clock() == 1_000 * SECOND
+    times.wall += 1_000_000 * SECOND
+    times.monotonic += 9 * MS
+    assert clock() == 1_000 * SECOND + 9 * MS
+    times.monotonic += MS
+    assert clock() == times.wall
+
+
 def test_an_alarm_rings_for_the_nearest_deadline_only_when_it_has_passed() -> None:
     rung: list[int] = []
 

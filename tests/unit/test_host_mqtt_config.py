@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from roost.broker.limits import Limits
 from roost.broker.settings import DISCONNECT, DISK, RECEIVED, REPLICATED, BrokerSettings
 from roost.errors import BadConfig
 from roost.host.mqtt.config import Config, TreeSettings, read_config
-from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS
+from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, values_of
+from roost.host.mqtt.hook import HookSettings
 from roost.host.mqtt.link import Bounds
 from roost.host.mqtt.listener import ListenerSettings
 from roost.host.mqtt.tls import TlsFiles
@@ -27,17 +29,13 @@ def read(**said: Any) -> Config:  # noqa: ANN401  as YAML has it
     return read_config(said, HERE, HOME)
 
 
-def numbers(limits: Limits) -> dict[str, int]:
-    return {name: getattr(limits, name) for name, _ in LIMITS.values()}
-
-
 def test_without_a_file_it_listens_on_this_machine_and_keeps_its_sessions_at_home() -> None:
     config = read()
     assert config.listeners == (ListenerSettings("tcp", "127.0.0.1", 1883),)
     assert config.store == HOME / "mqtt"
     assert config.broker == BrokerSettings(persistent=True, durability=DISK)
     assert config.bounds == Bounds()
-    assert numbers(config.limits) == numbers(Limits())
+    assert values_of(config.limits) == values_of(Limits())
     assert (config.users, config.permissions, config.trees) == (None, None, ())
 
 
@@ -50,7 +48,7 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
         bare.broker,
         bare.bounds,
     )
-    assert numbers(sample.limits) == numbers(bare.limits)
+    assert values_of(sample.limits) == values_of(bare.limits)
     for section, keys in {**BROKER, "limits": LIMITS, "buffers": BUFFERS}.items():
         assert set(keys) - set(said[section]) <= {"response_prefix", "server_reference"}, section
     text = SAMPLE.replace("#  - ", "  - ").replace("#    ", "    ").replace("\n# store", "\nstore")
@@ -58,6 +56,7 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
         text.replace("trees: [] ", "trees: ")
         .replace("groups: [] ", "groups: ")
         .replace("node: {} ", "node: ")
+        .replace("authentication: {} ", "authentication: ")
         .replace("\n# users", "\nusers")
         .replace("\n# permissions", "\npermissions")
     )
@@ -74,6 +73,7 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
     assert (whole.node.listen.tcp, whole.node.uplinks) == ((("127.0.0.1", 6363),), ("tcp4://10.0.0.6:6363",))
     assert whole.store == Path("/var/lib/roost/mqtt")
     assert whole.users == HERE / "users"
+    assert whole.hook == HookSettings(HERE / "house_auth.py", "make")
 
 
 def test_values_may_have_units() -> None:
@@ -82,7 +82,7 @@ def test_values_may_have_units() -> None:
         sessions={"max_expiry": "2 w", "connect_timeout": 5},
         queues={"overflow": "disconnect", "high_water": "64KiB", "qos0": True},
         limits={"connections": 5, "bytes_per_s": "1MiB"},
-        buffers={"link_bytes": 1_000_000},
+        buffers={"link_bytes": 3_000_000},
     )
     assert config.broker.max_packet_bytes == 2_000_000
     assert config.broker.max_session_expiry_s == 14 * 86_400
@@ -91,8 +91,29 @@ def test_values_may_have_units() -> None:
     assert config.limits.bytes_per_s == 1 << 20
     assert config.bounds.max_links == 5
     assert (config.bounds.high_water_bytes, config.bounds.low_water_bytes) == (65_536, 16_384)
-    assert config.bounds.max_link_bytes == 1_000_000
+    assert config.bounds.max_link_bytes == 3_000_000
     assert config.bounds.greeting_timeout == 5_000_000_000
+
+
+def test_packet_sizes_may_differ_by_user_and_network() -> None:
+    limits = read(
+        limits={
+            "packet_bytes": "4KiB",
+            "user_packet_bytes": {"camera": "512KiB", "ädil": 0},
+            "address_packet_bytes": 0,
+            "network_packet_bytes": {"10.1.0.0/16": "2KiB", "2001:db8::/32": 1024},
+        }
+    ).limits
+    assert (limits.packet_bytes, limits.address_packet_bytes) == (4096, 0)
+    assert limits.user_packet_bytes == {b"camera": 512 << 10, "ädil".encode(): 0}
+    assert limits.network_packet_bytes == {ip_network("10.1.0.0/16"): 2048, ip_network("2001:db8::/32"): 1024}
+
+
+def test_a_hook_is_in_a_file_beside_the_configuration_or_in_a_module() -> None:
+    assert read(authentication={"hook": "auth/house.py:make"}).hook == HookSettings(HERE / "auth/house.py", "make")
+    assert read(authentication={"hook": "/srv/house.py:make"}).hook == HookSettings(Path("/srv/house.py"), "make")
+    assert read(authentication={"hook": "company.auth:make"}).hook == HookSettings("company.auth", "make")
+    assert read(authentication={}).hook is None
 
 
 def test_in_memory_there_is_nothing_to_keep() -> None:
@@ -138,16 +159,44 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
         ({"trees": [{"durability": "disk"}]}, r"trees\[0\].filter: None is no text"),
         ({"trees": [{"filter": "a/#/b"}]}, r"trees\[0\].filter: 'a/#/b' is no topic filter"),
         ({"trees": [{"filter": "#", "durability": {"replicated": 2}}]}, r"only a tree with a group has replicas"),
+        ({"trees": [{"filter": "#", "group": "abc"}]}, r"trees\[0\].group: a name starts with '/', 'abc' does not"),
         ({"trees": [{"filter": "#", "durability": 7}]}, "7 is none of received, disk and `replicated: 2`"),
         ({"limits": {"connections": 0}}, "limits.connections: 0 is no number from 1 to"),
         ({"limits": {"connections": True}}, "limits.connections: True is no number"),
         ({"limits": {"speed": 1}}, "limits.speed: there is no such key; there are connections, "),
+        ({"limits": {"packet_bytes": 1023}}, "limits.packet_bytes: 1023 is not from 1024 to"),
+        ({"limits": {"packet_bytes": False}}, "limits.packet_bytes: False is no size"),
+        ({"limits": {"user_packet_bytes": 5}}, "limits.user_packet_bytes: 5 has no keys"),
+        ({"limits": {"user_packet_bytes": {"a": "big"}}}, "limits.user_packet_bytes.a: 'big' is no size"),
+        ({"limits": {"user_packet_bytes": {" a": 0}}}, "limits.user_packet_bytes: ' a' is no name for a user"),
+        ({"limits": {"network_packet_bytes": {"10.1.2.3/16": 0}}}, r"network_packet_bytes.10.1.2.3/16: .*10.1.0.0/16"),
+        ({"limits": {"network_packet_bytes": {"127.0.0.0/8": 0}}}, r"127.0.0.0/8: this machine has no limits"),
+        (
+            {"limits": {"network_packet_bytes": {f"10.{number}.0.0/16": 0 for number in range(257)}}},
+            "limits.network_packet_bytes: there are 257 lines, 256 are the limit",
+        ),
+        ({"authentication": {"hooks": "a:b"}}, "authentication.hooks: there is no such key; there are hook"),
+        ({"authentication": {"hook": "a.py"}}, "authentication.hook: 'a.py' is not of the form FILE.py:NAME"),
+        ({"authentication": {"hook": "a.py:1"}}, "authentication.hook: 'a.py:1' is not of the form"),
+        ({"authentication": {"hook": 7}}, "authentication.hook: 7 is no text"),
         ({"packets": {"max_bytes": "1 TB"}}, "packets.max_bytes: '1 TB' is no size: write bytes"),
         ({"packets": {"max_bytes": "1GiB"}}, "packets.max_bytes: '1GiB' is not from 1024 to"),
         ({"sessions": {"max_expiry": "soon"}}, "sessions.max_expiry: 'soon' is no time: write seconds"),
         ({"queues": {"overflow": "explode"}}, "queues.overflow: 'explode' is none of drop-oldest, drop-newest"),
         ({"queues": {"qos0": "yes"}}, "queues.qos0: 'yes' is neither true nor false"),
         ({"queues": [1]}, r"queues: \[1\] has no keys"),
+        ({"memory": {"wills": "much"}}, "memory.wills: 'much' is no size"),
+        (
+            {"packets": {"max_bytes": "20MiB"}},
+            r"queues.bytes: 16777216 bytes are too few .* make queues.bytes at least 20971776, or packets.max_bytes sm",
+        ),
+        ({"queues": {"total_bytes": "1MiB"}}, "queues.total_bytes: 1048576 bytes are too few .* at least 1048832"),
+        ({"memory": {"connections": "64KiB"}}, "memory.connections: 65536 bytes are too few .* at least 1048576"),
+        (
+            {"packets": {"max_bytes": "70MiB"}, "queues": {"bytes": "80MiB"}},
+            "buffers.link_bytes: .* packets.max_bytes and queues.high_water.* at least",
+        ),
+        ({"buffers": {"total_bytes": "2MiB"}}, "buffers.total_bytes: 2097152 bytes are too few"),
         ({"store": ["a"]}, r"store: \['a'\] is no text"),
     ],
 )

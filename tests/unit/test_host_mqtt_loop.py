@@ -17,7 +17,7 @@ from roost.host.clock import Clock
 from roost.host.mqtt import doors as doors_module
 from roost.host.mqtt.link import Bounds, Link
 from roost.host.mqtt.listener import Door, ListenerSettings
-from roost.host.mqtt.loop import Poll
+from roost.host.mqtt.loop import FEW_BYTES, Owner, Poll
 from roost.host.mqtt.turnstile import BrokerLoop
 from roost.machine import SECOND
 
@@ -46,7 +46,7 @@ def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
     assert troubles == []
 
 
-class Desk:
+class Desk(Owner):
     """An owner that writes everything down."""
 
     def __init__(self, bounds: Bounds | None = None) -> None:
@@ -54,6 +54,7 @@ class Desk:
         self.turns: list[list[tuple[int, bytes]]] = []
         self.lost: list[tuple[int, str]] = []
         self.crossed: list[tuple[int, int]] = []
+        self.took: list[int] = []
         self.answer: Callable[[int, bytes], None] = lambda link, data: None  # noqa: ARG005  it says nothing
         self.poll = Poll(self, Clock(), bounds or Bounds())
         self.door = Door(ListenerSettings("tcp", "127.0.0.1", 0), None, 1 << 20)
@@ -74,7 +75,8 @@ class Desk:
     def look(self) -> None:
         self.lost += self.poll.lost
         self.crossed += self.poll.outbox.crossed
-        self.poll.lost, self.poll.outbox.crossed = [], []
+        self.took += self.poll.outbox.took
+        self.poll.lost, self.poll.outbox.crossed, self.poll.outbox.took = [], [], []
         self._turn.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -124,6 +126,20 @@ def reset(sock: socket.socket) -> None:
     sock.close()
 
 
+def test_more_than_a_few_bytes_come_with_one_wake_up() -> None:
+    async def test() -> None:
+        for size in (FEW_BYTES - 1, FEW_BYTES, FEW_BYTES + 1, 20 * FEW_BYTES):
+            async with desk() as made:
+                client = await made.client()
+                client.send(b"x" * size)
+                client.shutdown(socket.SHUT_WR)
+                await made.until(lambda made=made: bool(made.lost))  # type: ignore[misc]
+                assert [len(data) for turn in made.turns for _, data in turn] == [size]
+                client.close()
+
+    run(test)
+
+
 def test_one_wake_up_is_one_turn_with_everything_that_was_ready() -> None:
     async def test() -> None:
         async with desk() as made:
@@ -137,6 +153,26 @@ def test_one_wake_up_is_one_turn_with_everything_that_was_ready() -> None:
             )
             for client in clients:
                 client.close()
+
+    run(test)
+
+
+def test_attending_ends_when_it_is_time_when_the_loop_is_called_and_when_nobody_is_to_be_served() -> None:
+    async def test() -> None:
+        async with desk() as made:
+            assert not made.poll.attend(0)
+            loop = asyncio.get_running_loop()
+            client = await made.client()
+            for end in (lambda: loop.call_soon(lambda: None), lambda: made.poll.listen(wanted=False)):
+                made.answer = lambda link, data, end=end: end()  # type: ignore[misc]  # noqa: ARG005
+                client.send(b"packet")
+                count = len(made.turns)
+                if isinstance(loop, BrokerLoop):
+                    assert not made.poll.attend(-1.0), "nothing else would have ended it"
+                else:
+                    await made.until(lambda count=count: len(made.turns) > count)  # type: ignore[misc]
+                assert len(made.turns) == count + 1
+            client.close()
 
     run(test)
 
@@ -197,6 +233,7 @@ def test_a_slow_reader_is_told_at_the_marks_and_gets_everything_in_order() -> No
             await made.until(lambda: bool(made.turns))
             assert len(made.crossed) == 2
             assert made.crossed[1][1] <= 10_000
+            assert set(made.took) == {link}
             assert made.poll.outbox.queued_bytes == 0
             client.close()
 

@@ -2,14 +2,17 @@
 
 import ssl
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from roost.broker.access import LOOPBACK_ONLY
+from roost.broker.effects import Authenticate, Verdict
 from roost.errors import BadConfig
+from roost.host.mqtt.hook import Hook
 from roost.host.mqtt.passwords import LIGHT, PasswordHash
-from roost.host.mqtt.reload import Reloader, Sources, load
+from roost.host.mqtt.reload import Reloader, Security, Sources, load
 from roost.host.mqtt.users import change_users, with_user, without_user
 
 ALICE = PasswordHash.make(b"wonderland", LIGHT)
@@ -41,6 +44,12 @@ class Place:
         return self.contexts
 
 
+def again(reloader: Reloader, place: Place) -> Security:
+    fresh = reloader.read(place.sources)
+    reloader.adopt(fresh)
+    return fresh
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
@@ -68,7 +77,7 @@ def test_a_reload_brings_everything_at_once(place: Place) -> None:
     place.add("bob", BOB)
     place.permit("all\nread b\n")
     place.contexts = {"tls": ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)}
-    after = reloader.reload()
+    after = again(reloader, place)
     assert reloader.current is after
     assert after.users.check(b"bob", b"builder")
     assert after.access.may_receive(b"bob", b"c", b"b")
@@ -83,9 +92,9 @@ def test_who_is_gone_is_told(place: Place) -> None:
     reloader = Reloader(place.sources)
     change_users(place.users, lambda _, text: without_user(text, "alice"))
     place.add("bob", ALICE)
-    reloader.reload()
+    again(reloader, place)
     assert reloader.gone == [b"alice", b"bob"]
-    reloader.reload()
+    again(reloader, place)
     assert reloader.gone == []
 
 
@@ -95,13 +104,13 @@ def test_one_bad_file_keeps_all_of_the_old_state(place: Place) -> None:
     place.add("bob", BOB)
     place.permit("all\n  raed b\n")
     with pytest.raises(BadConfig) as caught:
-        reloader.reload()
+        again(reloader, place)
     assert str(caught.value).startswith(f"{place.permissions}, line 2: 'raed' begins no line; write ")
     assert reloader.current is before
     assert b"bob" not in reloader.current.users
     assert (reloader.reloads, reloader.failures) == (0, 1)
     place.permit("all\n  read b\n")
-    assert b"bob" in reloader.reload().users
+    assert b"bob" in again(reloader, place).users
 
 
 @pytest.mark.parametrize(
@@ -118,6 +127,25 @@ def test_all_that_is_wrong_is_told_together(place: Place, wrong: Exception) -> N
     assert permissions.startswith(f"{place.permissions}, line 1: it is not said whose line this is")
     assert "/etc/x.pem" in contexts
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_hook_is_part_of_it_and_a_bad_one_keeps_all_of_the_old_state(place: Place) -> None:
+    async def answer(asked: Authenticate) -> Verdict:
+        raise NotImplementedError(asked)
+
+    def fail() -> Hook:
+        raise BadConfig("authentication.hook: it is gone")
+
+    reloader = Reloader(replace(place.sources, hook=lambda: answer))
+    before = reloader.current
+    assert before.hook is answer
+    place.add("bob", BOB)
+    with pytest.raises(BadConfig, match=r"authentication\.hook: it is gone"):
+        reloader.read(replace(place.sources, hook=fail))
+    assert reloader.current is before
+    assert (reloader.reloads, reloader.failures) == (0, 1)
+    assert again(reloader, place).hook is None
+    assert b"bob" in reloader.current.users
 
 
 def test_users_without_permissions_are_a_mistake_that_says_what_to_write(place: Place) -> None:

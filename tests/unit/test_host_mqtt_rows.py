@@ -16,8 +16,8 @@ from tests.loops import run
 
 from roost.broker.effects import Keep
 from roost.errors import BadConfig
-from roost.host.mqtt import rows as rows_module
 from roost.host.mqtt.rows import Rows, owner_of
+from roost.host.rocks_rows import RocksRows
 
 
 class Told:
@@ -50,15 +50,15 @@ class Slow:
         self.forced = 0
         self.begun = threading.Event()
         self._go = threading.Semaphore(0)
-        force = rows_module._Log.force
+        force = RocksRows.force
 
-        def slowly(log: rows_module._Log) -> None:
+        def slowly(log: RocksRows) -> None:
             self.begun.set()
             assert self._go.acquire(timeout=30), "the event loop waited for the disk"
             self.forced += 1
             force(log)
 
-        monkeypatch.setattr(rows_module._Log, "force", slowly)
+        monkeypatch.setattr(RocksRows, "force", slowly)
 
     def go(self, times: int = 1) -> None:
         self._go.release(times)
@@ -148,15 +148,15 @@ asyncio.run(main())
 
 
 def test_a_disk_that_refuses_is_a_sentence_and_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = rows_module._Log.write
+    write = RocksRows.write
     full = [True]
 
-    def maybe(log: rows_module._Log, batch: object) -> None:
+    def maybe(log: RocksRows, batch: object) -> None:
         if full.pop() if full else False:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(log, batch)
 
-    monkeypatch.setattr(rows_module._Log, "write", maybe)
+    monkeypatch.setattr(RocksRows, "write", maybe)
 
     async def test() -> None:
         told = Told(tmp_path)
@@ -176,17 +176,17 @@ def test_what_came_behind_a_failure_is_not_written_and_answered_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the disk would have the later without the earlier."""
-    write = rows_module._Log.write
+    write = RocksRows.write
     begun, go, full = threading.Event(), threading.Event(), [True]
 
-    def maybe(log: rows_module._Log, batch: object) -> None:
+    def maybe(log: RocksRows, batch: object) -> None:
         if full.pop() if full else False:
             begun.set()
             assert go.wait(30)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(log, batch)
 
-    monkeypatch.setattr(rows_module._Log, "write", maybe)
+    monkeypatch.setattr(RocksRows, "write", maybe)
 
     async def test() -> None:
         told = Told(tmp_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tests.loops import run
 
 from roost.broker.access import Access
 from roost.broker.effects import Authenticate, Hangup, Insert, Keep, Pause, Send, Verdict
+from roost.broker.limits import Limits
 from roost.broker.link import Peer
 from roost.broker.settings import BrokerSettings
 from roost.errors import BadConfig
@@ -23,6 +24,7 @@ from roost.host.mqtt.passwords import LIGHT, PasswordHash
 from roost.host.mqtt.reload import Reloader, Sources
 from roost.host.mqtt.rows import Rows
 from roost.host.mqtt.server import Server
+from roost.host.rocks_rows import RocksRows
 from roost.machine import Effect
 
 
@@ -73,6 +75,15 @@ class Puppet:
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]:  # noqa: ARG002
         return self._note("drained", link, queued_bytes == 0)
 
+    def took(self, links: list[int], now: int) -> None:  # noqa: ARG002
+        self._note("took", *links)
+
+    def listening(self, wanted: bool, now: int) -> None:  # noqa: ARG002
+        self._note("listening", wanted)
+
+    def counted(self, outside: Mapping[str, int]) -> None:
+        self.outside = dict(outside)
+
     def tick(self, now: int) -> list[Effect]:  # noqa: ARG002
         self.due = None
         return self._note("tick")
@@ -85,10 +96,10 @@ class Puppet:
         access: Access,  # noqa: ARG002
         settings: BrokerSettings,
         now: int,  # noqa: ARG002
-        *,
+        limits: Limits | None,
         gone: Iterable[bytes],
     ) -> list[Effect]:
-        return self._note("reloaded", settings, *gone)
+        return self._note("reloaded", settings, limits, *gone)
 
     def stop(self, now: int) -> list[Effect]:  # noqa: ARG002
         self._note("stop")
@@ -101,6 +112,7 @@ class Stage:
     def __init__(self, rows: Rows | None, sources: Sources, bounds: Bounds) -> None:
         self.machine = Puppet()
         self.last_words = b""
+        self.sources = sources
         self.server = Server(self.machine, Reloader(sources), bounds, rows)
         self.server.start()
         self._port = int(self.server.listen(ListenerSettings("tcp", "127.0.0.1", 0), 1 << 20).rpartition(":")[2])
@@ -149,6 +161,19 @@ def test_links_bytes_times_and_ends_are_told() -> None:
     run(test)
 
 
+def test_what_the_driver_counts_is_told_with_the_time_and_documented() -> None:
+    async def test() -> None:
+        async with stage() as made:
+            await made.machine.until("tick")
+            made.server.poll.outbox.cut = 3
+            made.server._tick(made.server.clock())
+            assert made.machine.outside["connections/cut"] == 3
+            listed = (Path(__file__).parents[2] / "docs/mqtt.md").read_text(encoding="utf-8")
+            assert [name for name in made.machine.outside if f"`{name}`" not in listed] == []
+
+    run(test)
+
+
 def test_a_hangup_is_done_and_not_told() -> None:
     async def test() -> None:
         async with stage() as made:
@@ -192,8 +217,14 @@ def test_when_the_disk_is_behind_nobody_is_read_until_it_is_not(
         async with stage(tmp_path) as made:
             await made.say(b"keep", lambda _: Keep(1, [(b"a", bytes(100))], [], sync=True))
             await made.say(b"later")
-            order = [facts for facts in made.machine.told if facts[0] in {"kept", "receive"}]
-            assert order == [("receive", (1, b"keep")), ("kept", 1), ("receive", (1, b"later"))]
+            order = [facts for facts in made.machine.told if facts[0] in {"kept", "receive", "listening"}]
+            assert order == [
+                ("receive", (1, b"keep")),
+                ("listening", False),
+                ("kept", 1),
+                ("listening", True),
+                ("receive", (1, b"later")),
+            ]
 
     run(test)
 
@@ -202,7 +233,7 @@ def test_what_is_not_kept_is_told_with_the_reason(tmp_path: Path, monkeypatch: p
     def full(log: object, batch: object) -> None:  # noqa: ARG001  as the real one
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(rows_module._Log, "write", full)
+    monkeypatch.setattr(RocksRows, "write", full)
 
     async def test() -> None:
         async with stage(tmp_path) as made:
@@ -222,6 +253,7 @@ def test_marks_of_a_slow_reader_are_told() -> None:
             while taken < 20_000_000:
                 taken += len(await asyncio.get_running_loop().sock_recv(made.sock, 1 << 20))
             await made.machine.until("drained", 1, True)
+            assert ("took", 1) in made.machine.told
 
     run(test)
 
@@ -278,39 +310,19 @@ def test_too_many_passwords_at_once_are_turned_away(tmp_path: Path, monkeypatch:
     run(test)
 
 
-def test_a_hook_answers_for_other_methods_and_its_bugs_answer_too() -> None:
-    async def hook(effect: Authenticate) -> Verdict:
-        if effect.method == b"bad":
-            raise ValueError("no idea")
-        return Verdict(0x18, challenge=b"prove it")
-
-    async def test() -> None:
-        machine = Puppet()
-        server = Server(machine, Reloader(Sources()), Bounds(), hook=hook)
-        for method, verdict in (
-            (b"good", Verdict(0x18, challenge=b"prove it")),
-            (b"bad", Verdict(0x80, why="the hook failed: ValueError: no idea")),
-        ):
-            server.execute([ask(None, None, method)(1)], server.clock())
-            await machine.until("authenticated", 1, verdict)
-        await server.stop()
-        await server.close()
-
-    run(test)
-
-
 def test_a_reload_is_told_to_the_machine_and_a_bad_file_is_not(tmp_path: Path) -> None:
     permissions = tmp_path / "permissions"
     permissions.write_text("anonymous\n  readwrite #\n")
 
     async def test() -> None:
         async with stage(sources=Sources(None, permissions)) as made:
-            await made.server.reload(BrokerSettings(max_queued=1))
+            limits = Limits()
+            await made.server.reload(made.sources, BrokerSettings(max_queued=1), limits)
             permissions.write_text("nonsense")
             with pytest.raises(BadConfig, match="permissions, line 1"):
-                await made.server.reload(BrokerSettings(max_queued=2))
+                await made.server.reload(made.sources, BrokerSettings(max_queued=2))
             told = [facts for facts in made.machine.told if facts[0] == "reloaded"]
-            assert told == [("reloaded", BrokerSettings(max_queued=1))]
+            assert told == [("reloaded", BrokerSettings(max_queued=1), limits)]
 
     run(test)
 
@@ -325,8 +337,8 @@ def test_a_reload_says_who_is_gone(tmp_path: Path) -> None:
     async def test() -> None:
         async with stage(sources=Sources(users, permissions)) as made:
             users.write_text(bob)
-            await made.server.reload(BrokerSettings())
-            assert made.machine.told[-1] == ("reloaded", BrokerSettings(), b"ann")
+            await made.server.reload(made.sources, BrokerSettings())
+            assert made.machine.told[-1] == ("reloaded", BrokerSettings(), None, b"ann")
 
     run(test)
 

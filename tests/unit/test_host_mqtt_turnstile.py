@@ -2,78 +2,55 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from roost.host.mqtt.turnstile import BrokerLoop, first_place
+from roost.host.mqtt.turnstile import BrokerLoop
 
 
 class Script:
-    """Somebody who is served first: does what a test wants, one wake-up after the other."""
+    """Somebody who is served first: does what a test wants, one wait after the other."""
 
     def __init__(self, *acts: Callable[[], bool]) -> None:
         self.acts = list(acts)
         self.waits: list[float] = []
+        self.is_called = False
 
-    def serve(self, timeout_s: float) -> bool:
+    def attend(self, timeout_s: float) -> bool:
         self.waits.append(timeout_s)
         return self.acts.pop(0)()
 
 
-def test_wake_ups_follow_each_other_until_asyncio_has_something_to_do() -> None:
+@pytest.mark.parametrize(("timeout", "wait"), [(None, -1.0), (0, 0.0), (-2, 0.0), (1.5, 1.5)])
+def test_the_first_waits_as_long_as_asyncio_would(timeout: float | None, wait: float) -> None:
     loop = BrokerLoop()
-    loop.turnstile.first = script = Script(lambda: False, lambda: False, lambda: True)
-    assert loop.turnstile.select(None) == []
-    assert script.waits == [-1.0, -1.0, -1.0]
+    loop.turnstile.first = script = Script(lambda: False, lambda: True)
+    assert loop.turnstile.select(timeout) == []
+    assert loop.turnstile.select(timeout) == []
+    assert script.waits == [wait, wait]
     loop.turnstile.first = None
     loop.close()
 
 
-def test_waiting_ends_in_time() -> None:
+def test_what_is_ready_behind_the_first_is_told_only_when_it_says_so() -> None:
     loop = BrokerLoop()
-    loop.turnstile.first = script = Script(lambda: False)
+    loop.turnstile.first = Script(lambda: False, lambda: True)
+    loop.call_soon_threadsafe(lambda: None)  # writes to a descriptor of asyncio's own
     assert loop.turnstile.select(0) == []
-    assert script.waits == [0.0]
+    assert len(loop.turnstile.select(0)) == 1
     loop.turnstile.first = None
     loop.close()
 
 
 @pytest.mark.parametrize("how", ["soon", "later"])
-def test_what_serving_puts_into_the_loop_is_called_at_once(how: str) -> None:
-    async def test() -> None:
-        loop, called = asyncio.get_running_loop(), asyncio.Event()
-        turnstile = first_place(loop)
-        assert turnstile is not None
-
-        def act() -> bool:
-            if how == "soon":
-                loop.call_soon(called.set)
-            else:
-                loop.call_later(0, called.set)
-            return False
-
-        def stop() -> bool:
-            turnstile.first = None
-            return False
-
-        script = turnstile.first = Script(act, stop)
-        await called.wait()
-        assert script.waits[0] == -1.0, "nothing else would have ended the wait"
-
-    with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-        runner.run(test())
-
-
-def test_who_goes_first_may_step_back_while_it_is_served() -> None:
+def test_what_is_put_into_the_loop_ends_the_wait(how: str) -> None:
     loop = BrokerLoop()
-
-    def step_back() -> bool:
-        loop.turnstile.first = None
-        return False
-
-    loop.turnstile.first = script = Script(step_back)
-    assert loop.turnstile.select(None) == []
-    assert script.waits == [-1.0]
+    loop.turnstile.first = script = Script()
+    if how == "soon":
+        loop.call_soon(lambda: None)
+    else:
+        loop.call_later(0, lambda: None)
+    assert script.is_called
+    loop.turnstile.first = None
     loop.close()

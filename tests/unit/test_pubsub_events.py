@@ -13,7 +13,7 @@ from roost.naming.conventions import segment, sequence, timestamp, version
 from roost.pubsub.repos.events import BATCH, BATCH_BYTES, EVENTS, MAX_KEPT, MAX_WAITING, SNAPSHOT, Events
 from roost.repo.cause import DELETE, INSERT, REPLICATION
 from roost.repo.event import decode_event, decode_snapshot
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
 from roost.repo.store import Entry
 from roost.sync.port import Reply
 from roost.wire import Data, DigestSigner, Interest, encode_interest, make_data

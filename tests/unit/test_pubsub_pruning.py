@@ -16,7 +16,7 @@ from roost.repo.cause import INSERT
 from roost.repo.memory import MemoryStore
 from roost.repo.retention import DAY_MS, Rule, Rules
 from roost.repo.shelf import MAX_MARKS, Shelf
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
 from roost.repo.store import Batch, Damaged, Entry, Unwritten, Write, Written
 from roost.wire import encode_data, make_data
 from roost.wire.digest import DigestSigner

@@ -15,7 +15,8 @@ from roost.repo.cause import BULK, DELETE, INSERT, REPLICATION
 from roost.repo.memory import MemoryStore
 from roost.repo.recount import highest, missing
 from roost.repo.shelf import Shelf
-from roost.repo.shelving import STREAM_MARK, Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
+from roost.repo.shelving import CONFLICT, STREAM_MARK
 from roost.repo.store import Batch, Damaged, Entry, Unwritten, Write, Written
 from roost.wire import Data, make_data
 from roost.wire.digest import DigestSigner
@@ -104,6 +105,25 @@ class Rotten(MemoryStore):
             self.damaged = None
 
 
+class Asked(MemoryStore):
+    """A store that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Name] = []
+
+    def get(self, name: Name) -> bytes | None:
+        self.asked.append(name)
+        return super().get(name)
+
+
+class Hiding(MemoryStore):
+    """A store that is damaged so that its lists do not have what it gives by name."""
+
+    def range(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:  # noqa: ARG002
+        return []
+
+
 def test_a_packet_is_told_when_it_is_on_the_disk_and_not_before() -> None:
     desk = Desk()
     desk.put(reading(1), reading(2))
@@ -166,6 +186,36 @@ def test_what_is_on_the_disk_although_it_was_said_to_have_failed_is_told_when_it
     assert [entry.name for entry in desk.write().puts] == [REPO / sequence(1)]
     assert desk.kept() == [(INSERT, [1])]
     assert desk.shelf.holdings.of(STREAM).held == [(1, 1)]
+
+
+def test_other_bytes_than_those_that_are_there_although_they_were_said_to_have_failed_are_refused() -> None:
+    desk = Desk()
+    desk.put(reading(1))
+    desk.store.write([desk.writes[-1].batch])
+    desk.fail()
+    desk.put(reading(1, text="999"))
+    assert desk.answers[-1] == ("", [CONFLICT])
+    assert desk.store.get(STREAM / sequence(1)) == reading(1).wire
+
+
+def test_a_store_whose_rows_were_wrong_is_asked_for_every_name() -> None:
+    store = Hiding()
+    store.write([Batch((Entry(STREAM / sequence(1), reading(1).wire),))])
+    desk = Desk(store)  # counts it anew, and does not see it
+    desk.write()
+    desk.put(reading(1, text="999"))
+    assert desk.answers == [("", [CONFLICT])]
+
+
+def test_what_is_above_all_that_is_held_is_not_looked_for() -> None:
+    store = Asked()
+    desk = Desk(store)
+    desk.put(reading(1), reading(2))
+    desk.write()
+    desk.put(reading(3), reading(2), reading(5))
+    desk.write()
+    desk.put(reading(4))
+    assert store.asked == [STREAM / sequence(2), STREAM / sequence(4)]
 
 
 def test_the_same_bytes_again_are_kept_at_once_and_told_once() -> None:

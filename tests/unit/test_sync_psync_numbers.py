@@ -109,7 +109,7 @@ def test_a_damaged_ledger_makes_us_wait_for_what_others_know() -> None:
         member.announce(name, 6, NOW)
     assert caught.value.retry_after_ms == RECOVERY_LIFETIMES * 1000
     effects = member.start(NOW)
-    assert one(effects, Note).event == "ledger damaged"
+    assert one(effects, Note).event == "own numbers uncertain"
     express = one(effects, Express)
     assert name_of(express) == question([]), "who knows /A is to tell"
     effects = member.receive(Answered(express.ticket, reply_to(name_of(express), [("/A", 8)])), NOW + MS)

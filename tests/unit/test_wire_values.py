@@ -85,3 +85,15 @@ def test_the_format_of_what_comes_without_one(payload: bytes, media_type: bytes,
 def test_a_pipeline_reads_the_first_number_of_json() -> None:
     assert read_payload(JSON, json.dumps({"value": 21.5, "unit": "Cel"}).encode())[:3] == (21.5, "Cel", "good")
     assert read_payload(JSON, b'{"name": "x"}').value is None
+
+
+@given(
+    st.binary(max_size=12) | st.text(max_size=12).map(str.encode) | st.text(max_size=6).map(lambda s: s.encode()[:-1])
+)
+def test_text_is_what_can_be_read_as_such(payload: bytes) -> None:
+    try:
+        payload.decode()
+        is_text = payload != b"" and payload[:1] not in {b"{", b"["}
+    except UnicodeDecodeError:
+        is_text = False
+    assert (format_of(payload) == TEXT) == is_text

@@ -1,6 +1,8 @@
 """What a session has to do with groups beyond its queue: the past it asked for, and other nodes it may live at.
 
-Most sessions have none of this; `Session.abroad` is None then.
+Most sessions have none of this; `Session.abroad` is None then. `handed` and `done` have no rows: they only say what
+need not be delivered again, so that a restart can bring repetition and never loss. `handed` comes again from the queue;
+what was acknowledged and not told when a node was killed, others keep until the next message of its stream is done.
 """
 
 from __future__ import annotations
@@ -27,21 +29,30 @@ class Abroad:
     def __init__(self) -> None:
         self.replays: list[Replay] = []  # the first is under way; bound: settings.max_filters
         self.handed: dict[bytes, int] = {}  # by stream, the last number it got and others were not told of
-        self.done: dict[bytes, int] = {}  # by stream, what is acknowledged at another node; bound of both: MAX_STREAMS
+        self.look = 0  # when to look next how far that is done
+        self.done: dict[bytes, int] = {}  # by stream, what is acknowledged, as nodes told; bound of both: MAX_STREAMS
         self.elsewhere = False  # another node has it
         self.online = False  # there
+        self.panel = b""  # of that node
         self.fleeting = False  # it ends with its link there, and is known here for its shared subscriptions only
         self.told = False  # other nodes know of it
         self.heard = 0  # the time of the last announcement that was believed
         self.began = 0  # when its client came to where it was last
+        self.came = 0  # when it came here, if it is elsewhere now
+        self.taken = 0  # other nodes took QoS 2 messages of its client before this time
+        self.released = False  # its client released a QoS 2 message, and others were not told
+        self.earlier: set[int] = set()  # packet ids that its client may have released elsewhere; bound: those it held
+        self.spoke = 0  # when its client last published a new QoS 2 message here, since it came
         self.returned = False  # other nodes do not know what it is to get here
 
     def come_back(self, now: int) -> None:
         """Its client is at this node, and comes later than to any other, whatever their clocks say."""
+        if self.elsewhere:
+            self.spoke = 0
         self.elsewhere = False
         self.fleeting = False
         self.returned = True
-        self.began = max(now, self.began + 1)
+        self.began = max(now, self.began + 1, self.taken)
 
     def hand(self, stream: bytes, number: int) -> None:
         """It got a reading, or will."""

@@ -48,10 +48,6 @@ class Access:
         del user, client, wanted
         return NOTHING
 
-    def may_subscribe(self, user: bytes, client: bytes, wanted: bytes) -> bool:
-        """Whether the filter is granted: it is, unless it could bring nothing."""
-        return self.reach(user, client, wanted) != NOTHING
-
 
 class AllowAll(Access):
     """Everybody may do everything: for tests, benchmarks and the simulator, never for a listener."""

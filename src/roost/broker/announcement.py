@@ -11,6 +11,8 @@
 | began     | when its client came to the announcing node, in ns                                                   |
 | expiry_s  | how long it outlives its link; 0: it ends with it, so that it is over if it is not online            |
 | online    | whether it has a link at the announcing node                                                         |
+| panel     | the name of the announcing node's panel                                                              |
+| held      | packet identifiers of the client's QoS 2 messages that are not released, two bytes each              |
 | filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent in a second part       |
 | done      | by stream, through which number everything was acknowledged, where that changed                      |
 
@@ -35,7 +37,7 @@ RESERVED: Final = b"$roost/"
 SESSIONS: Final = RESERVED + b"sessions/"
 MAX_FILTERS: Final = 1000
 MAX_DONE: Final = 1000
-_KEYS: Final = frozenset({"client", "user", "born", "began", "expiry_s", "online", "filters", "done"})
+_KEYS: Final = frozenset({"client", "user", "born", "began", "expiry_s", "online", "panel", "held", "filters", "done"})
 _MAX_NUMBER: Final = (1 << 64) - 1
 _MAX_TIME: Final = (1 << 63) - 1
 _NO_LOCAL: Final = 1
@@ -54,6 +56,8 @@ class Announcement:
     online: bool
     filters: dict[bytes, Options] | None = None
     done: dict[bytes, int] = field(default_factory=dict)
+    panel: bytes = b""
+    held: frozenset[int] = frozenset()
 
     @property
     def topic(self) -> bytes:
@@ -69,6 +73,8 @@ class Announcement:
             "began": self.began,
             "expiry_s": self.expiry_s,
             "online": self.online,
+            "panel": self.panel,
+            "held": b"".join([packet_id.to_bytes(2, "big") for packet_id in sorted(self.held)]),
             "done": self.done,
         }
         if self.filters is not None:
@@ -92,6 +98,7 @@ def decode_announcement(payload: bytes) -> Announcement:
     client, user = said.get("client"), said.get("user")
     born, began, expiry_s = said.get("born"), said.get("began"), said.get("expiry_s")
     online, done = said.get("online"), said.get("done")
+    panel, held = said.get("panel"), said.get("held")
     if not isinstance(client, bytes) or not isinstance(user, bytes) or not isinstance(online, bool):
         raise BadPacket("an announcement says whose session it is, and whether it is online")
     if not _is_number(expiry_s, 0xFFFF_FFFF) or not _is_number(born, _MAX_TIME) or not _is_number(began, _MAX_TIME):
@@ -100,10 +107,14 @@ def decode_announcement(payload: bytes) -> Announcement:
         raise BadPacket(f"an announcement says of at most {MAX_DONE} streams how far they are done")
     if not all(isinstance(stream, bytes) and _is_number(number, _MAX_NUMBER) for stream, number in done.items()):
         raise BadPacket("what is done is a number by stream")
+    if not isinstance(panel, bytes) or not isinstance(held, bytes) or len(held) % 2:
+        raise BadPacket("an announcement says by which panel it is, and which packet identifiers are held")
     assert isinstance(expiry_s, int)  # noqa: S101  it was looked at above
     assert isinstance(born, int)  # noqa: S101  as above
     assert isinstance(began, int)  # noqa: S101  as above
-    return Announcement(client, user, born, began, expiry_s, online, _filters(said.get("filters")), done)
+    identifiers = frozenset([int.from_bytes(held[low : low + 2], "big") for low in range(0, len(held), 2)])
+    filters = _filters(said.get("filters"))
+    return Announcement(client, user, born, began, expiry_s, online, filters, done, panel, identifiers)
 
 
 def _filters(rows: object) -> dict[bytes, Options] | None:

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from roost.broker import answers, entering, hearing, lifetimes, loading, recalling, system
+from roost.broker import answers, entering, handing, hearing, lifetimes, loading, recalling, system
 from roost.broker.access import Access
+from roost.broker.choosing import settle
 from roost.broker.core import Core
 from roost.broker.delivery import pump
 from roost.broker.effects import Hangup, Verdict
@@ -22,8 +23,8 @@ from roost.broker.handlers import auth, dispatch
 from roost.broker.limits import Limits
 from roost.broker.link import CONNECTED, Link, Peer
 from roost.broker.message import Message
+from roost.broker.packet_sizes import largest_of_address
 from roost.broker.packets.reasons import (
-    ADMINISTRATIVE_ACTION,
     NOT_AUTHORIZED,
     SERVER_SHUTTING_DOWN,
     Malformed,
@@ -61,8 +62,9 @@ class Broker:
     ) -> None:
         self.core: Final = Core(settings, access, randomness, now, gateway, Limits() if limits is None else limits)
         self._bad_rows: Final = loading.load(self.core, rows)
+        handing.resume(self.core)
         self._system_due = 0
-        self._eager = False  # more of a past can go out at once
+        self._eager = False  # more of a past, or of what is retained, can go out at once
         self._now = now
 
     # -- the machine's verbs
@@ -86,7 +88,9 @@ class Broker:
             core.stats.links_refused += 1
             return [Rejected(peer.address, core.limiter.why), Hangup(link)]
         core.stats.links_opened += 1
-        new = Link(link, peer, core.settings.max_packet_bytes, core.high_water_bytes, now)
+        most = min(core.settings.max_packet_bytes, core.settings.max_connect_bytes)  # until it is let in
+        largest = largest_of_address(core.limiter.limits, peer.address, most)
+        new = Link(link, peer, largest, core.high_water_bytes, now)
         core.links[link] = new
         core.timers.arm_link(new, now + core.settings.connect_timeout())
         return []
@@ -100,6 +104,8 @@ class Broker:
             if link is not None and not link.doomed:
                 core.stats.received_bytes += len(data)
                 dispatch.feed(core, link, data, now)
+                if core.resting:
+                    handing.rouse(core, link)
         return self._finish(now)
 
     def closed(self, link: int, now: int) -> list[Effect]:
@@ -121,6 +127,7 @@ class Broker:
                 core.doom(known, error.reason, str(error))
             if not known.doomed:
                 dispatch.feed_early(core, known, now)
+            handing.rouse(core, known)
         return self._finish(now)
 
     def tick(self, now: int) -> list[Effect]:
@@ -146,6 +153,7 @@ class Broker:
         if core.roaming is not None:
             for tree, message in core.roaming.tick(core.sessions, now):
                 core.insert(tree, message)
+            settle(core, now)
         if self._system_due and self._system_due <= now:
             system.tell(core, now)
             self._system_due = system.next_time(core, now)
@@ -245,6 +253,19 @@ class Broker:
                 pump(core, known.session, now)
         return self._finish(now)
 
+    def listening(self, wanted: bool, now: int) -> None:  # noqa: FBT001  a C call
+        """Whether the driver reads from anybody: while it does not, silence is no client's fault."""
+        self.core.deaf = not wanted
+        if wanted:
+            self.core.heard = now
+
+    def took(self, links: list[int], now: int) -> None:
+        """These links are not read, for too much waits for them; but they took some of it, so they are alive."""
+        for number in links:
+            link = self.core.links.get(number)
+            if link is not None:
+                link.heard = now
+
     # -- commands
 
     def publish(self, message: Message, now: int) -> list[Effect]:
@@ -284,18 +305,15 @@ class Broker:
                 core.doom(link, NOT_AUTHORIZED, "the user may not connect any more")
         return self._finish(now)
 
-    def drop(self, client: bytes, now: int, reason: int = ADMINISTRATIVE_ACTION) -> list[Effect]:
-        """Hang up on a client, by an operator's word."""
-        session = self.core.sessions.get(client)
-        if session is not None and session.link is not None:
-            self.core.doom(session.link, reason, "an operator said so")
-        return self._finish(now)
-
     def stop(self, now: int) -> list[Effect]:
         """Say goodbye to everybody; wills are spoken, sessions stay."""
         for link in list(self.core.links.values()):
             self.core.doom(link, SERVER_SHUTTING_DOWN, "")
         return self._finish(now)
+
+    def counted(self, outside: Mapping[str, int]) -> None:
+        """What the driver has counted, by the ends of the `$SYS` topics that are to tell it."""
+        self.core.outside = outside
 
     def statistics(self) -> Statistics:
         """What is counted, and what is now."""
@@ -309,11 +327,14 @@ class Broker:
     # -- inside
 
     def _finish(self, now: int) -> list[Effect]:
-        """End a call: go on with pasts, hang up on whom the call doomed, then hand out everything."""
+        """End a call: go on with pasts and retained messages, hang up on whom the call doomed, hand out everything."""
         self._now = now
         core = self.core
+        self._eager = False
         if core.recalling:
             self._eager = recalling.proceed(core, now)
+        if core.handing or core.resting:
+            self._eager = handing.proceed(core, now) or self._eager
         if core.roaming is not None:
             core.roaming.schedule(now)
         while core.doomed:

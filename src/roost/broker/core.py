@@ -6,11 +6,13 @@ protocol.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from roost.broker.access import Access
 from roost.broker.effects import Hangup, Insert, Send
 from roost.broker.filters import Options
+from roost.broker.handout import STEPS, Handing
 from roost.broker.ledger import Ledger
 from roost.broker.limits import Limiter, Limits
 from roost.broker.link import CLOSED, Held, Link
@@ -27,6 +29,7 @@ from roost.broker.statistics import MAX_TOPICS, MAX_TOPICS_BYTES, Statistics
 from roost.broker.timers import Timers
 from roost.machine.contract import Effect, Randomness, Rejected
 
+MAX_INSERT: Final = 256  # messages of one ticket: they are acknowledged together, so that many make several
 _SAMPLE_BYTES: Final = 64
 
 
@@ -69,7 +72,12 @@ class Core:
         self.numbers: Final[dict[int, Session]] = {}  # the same by number
         self.retained: Final[Retained[Message]] = Retained(settings.max_retained, settings.max_retained_bytes)
         self.system: Final[Retained[Message]] = Retained(MAX_TOPICS, MAX_TOPICS_BYTES)
-        self.total_bytes = 0  # held for all sessions
+        self.total_bytes = 0  # held for all sessions: messages that wait, and those that were sent
+        self.queued_bytes = 0  # the part of it that waits
+        self.links_bytes = 0  # held for links, see `roost.broker.memory`
+        self.wills_bytes = 0
+        self.outside: Mapping[str, int] = {}  # what the driver counts, by `$SYS` topic; bound: a few, of its own
+        self.encoded: list[Message] = []  # they keep encodings for the rest of this call; bound: what it sends
         self.awaiting: dict[int, Session] = {}  # their queues wait for the disk; bound: the sessions
         self.holding: Final[dict[int, Link]] = {}  # with acknowledgements that wait; bound: the links
         self.ending: Final[dict[bytes, int]] = {}  # clients whose rows the disk still has; bound: its arrears
@@ -84,6 +92,9 @@ class Core:
         self.history: History | None = None  # where the past is, once groups are joined
         self.roaming: Roaming | None = None  # as above, who tells other nodes of sessions
         self.recalling: Final[dict[int, Session]] = {}  # sessions that get a past; bound: the sessions
+        self.handing: Final[dict[int, Handing]] = {}  # sessions that get retained messages; bound: the sessions
+        self.resting: Final[dict[int, Handing]] = {}  # the same without a link
+        self.steps = STEPS  # that handing out may go in this call
         self.began = now  # when this broker first had groups
         self.positions: Final[dict[bytes, int]] = {}  # of a restart: how far streams were handed on
         self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
@@ -91,8 +102,11 @@ class Core:
         self.cleared: Final[dict[bytes, tuple[int, bytes]]] = {}  # by topic, when it was; bound: `emerging.MAX_CLEARED`
         self.effects: list[Effect] = []  # of this call, beside what is derived below
         self.started: Final = now
+        self.deaf = False  # the driver reads from nobody, so nobody's silence counts
+        self.heard = 0  # when it last began to read again
         self._dirty: list[Link] = []  # with something to send
-        self._inserts: dict[int, list[Message]] = {}  # of this call, by tree
+        self._inserts: list[tuple[int, list[Message]]] = []  # of this call: tree and messages, in the order of tickets
+        self._filled: dict[int, int] = {}  # by tree, which of them takes the next message
         self._next_insert = 1
         self._next_number = 1
         self.configure(settings)
@@ -107,6 +121,8 @@ class Core:
         self.max_queued_bytes = settings.max_queued_bytes
         self.max_total_bytes = settings.max_total_bytes
         self.max_routes = settings.max_routes
+        self.max_routes_bytes = settings.max_routes_bytes
+        self.max_links_bytes = settings.max_links_bytes
         self.high_water_bytes = settings.high_water_bytes
         self.receive_maximum = settings.receive_maximum
         self.maximum_qos = settings.maximum_qos
@@ -177,13 +193,13 @@ class Core:
         self.effects.append(Rejected(link.peer.address, why, sample[:_SAMPLE_BYTES]))
 
     def insert(self, tree: int, message: Message) -> int:
-        """Have a message put into the group of its tree; returns the ticket, one per tree and call."""
-        messages = self._inserts.get(tree)
-        if messages is None:
-            messages = []
-            self._inserts[tree] = messages
-        messages.append(message)
-        return self._next_insert + list(self._inserts).index(tree)
+        """Have a message put into the group of its tree; returns the ticket, which others of this call may share."""
+        at = self._filled.get(tree, -1)
+        if at < 0 or len(self._inserts[at][1]) >= MAX_INSERT:
+            at = self._filled[tree] = len(self._inserts)
+            self._inserts.append((tree, []))
+        self._inserts[at][1].append(message)
+        return self._next_insert + at
 
     def server_reference(self, reason: int) -> bytes:
         """Where else to go, for the reasons that may say so."""
@@ -196,10 +212,16 @@ class Core:
         effects = self.effects
         self.effects = []
         effects += self.ledger.take()
-        for tree, messages in self._inserts.items():
-            effects.append(Insert(tree, self._next_insert, messages, self.restoring))
-            self._next_insert += 1
-        self._inserts = {}
+        if self.encoded:
+            for message in self.encoded:
+                message.forget()
+            self.encoded = []
+        if self._inserts:
+            for tree, messages in self._inserts:
+                effects.append(Insert(tree, self._next_insert, messages, self.restoring))
+                self._next_insert += 1
+            self._inserts = []
+            self._filled = {}
         self.restoring = False
         dirty = self._dirty
         self._dirty = []
@@ -218,8 +240,13 @@ class Core:
                 continue
             if not link.congested:
                 session = link.session
-                if link.room <= 0 and session is not None and (session.queue or session.again):
+                if link.room <= 0 and session is not None and self._has_more(session):
                     self.capped.append(link)
                 link.room = self.high_water_bytes
             link.mark = link.room
         return effects
+
+    def _has_more(self, session: Session) -> bool:
+        """Whether a session would use more room."""
+        number = session.number
+        return bool(session.queue or session.again) or number in self.handing or number in self.recalling

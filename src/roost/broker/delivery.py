@@ -14,9 +14,10 @@ from typing import Final
 from roost.broker.answers import answer
 from roost.broker.core import Core
 from roost.broker.link import Link
+from roost.broker.memory import ALIAS_BYTES, has_room_for_alias, weigh
 from roost.broker.message import Message, alias_property, expiry_property, identifier_properties
 from roost.broker.packets.framing import PUBREL
-from roost.broker.queueing import admit, enqueue, over
+from roost.broker.queueing import admit, enqueue, keep_only, over, take
 from roost.broker.session import QUEUED, SENT, Delivery, Session, packet_id_of
 
 MAX_AGAIN: Final = 1024  # how far an acknowledgement is looked for among what is to be sent again
@@ -101,7 +102,7 @@ def pump(core: Core, session: Session, now: int) -> None:
             core.awaiting[session.number] = session
             return
         if delivery.state == QUEUED and delivery.message.overdue(now):  # what was begun is finished
-            session.pop()
+            take(core, session)
             core.stats.expired += 1
             over(core, session, delivery)
             continue
@@ -109,7 +110,7 @@ def pump(core: Core, session: Session, now: int) -> None:
             len(session.inflight) >= link.quota or packet_id_of(delivery.number) in session.inflight
         ):  # [MQTT-3.3.4-9]
             return
-        session.pop()
+        take(core, session)
         if delivery.qos == 0:
             over(core, session, delivery)
         _transmit(core, session, link, delivery, now)
@@ -142,12 +143,10 @@ def detach(core: Core, session: Session) -> None:
         del session.inflight[packet_id_of(delivery.number)]
     session.again = again + session.again
     if session.waiting and not core.queue_qos0:
-        kept = [delivery for delivery in session.queue if delivery.qos]
-        for delivery in session.queue:
-            if not delivery.qos:
-                over(core, session, delivery)
-        session.queue.clear()
-        session.queue.extend(kept)
+        dropped = [delivery for delivery in session.queue if not delivery.qos]
+        keep_only(core, session, [delivery for delivery in session.queue if delivery.qos])
+        for delivery in dropped:
+            over(core, session, delivery)
 
 
 def resume(core: Core, session: Session, link: Link, now: int) -> None:
@@ -171,6 +170,9 @@ def _transmit(core: Core, session: Session, link: Link, delivery: Delivery, now:
     ):
         _transmit_dressed(core, session, link, delivery, now)
         return
+    if not message.shared:
+        message.shared = True
+        core.encoded.append(message)
     if qos == 0:
         packet = message.encode(version, 0, True, False, 0, b"") if delivery.retain else message.plain(version)  # noqa: FBT003
         if len(packet) <= link.max_packet_bytes:
@@ -210,7 +212,7 @@ def _transmit_dressed(core: Core, session: Session, link: Link, delivery: Delive
         if link.alias_maximum:  # the first topics that come have one, up to the client's maximum [MQTT-3.1.2-26, 27]
             alias = link.aliases.get(message.topic, 0)
             known = alias != 0
-            if not known and len(link.aliases) < link.alias_maximum:
+            if not known and len(link.aliases) < link.alias_maximum and has_room_for_alias(core, message.topic):
                 alias = len(link.aliases) + 1
             if alias:
                 added += alias_property(alias)
@@ -223,6 +225,8 @@ def _transmit_dressed(core: Core, session: Session, link: Link, delivery: Delive
         return
     if alias and not known:
         link.aliases[message.topic] = alias
+        link.alias_bytes += len(message.topic) + ALIAS_BYTES
+        weigh(core, link)
     if delivery.qos:
         delivery.state = SENT
         session.inflight[packet_id] = delivery

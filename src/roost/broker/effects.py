@@ -18,7 +18,7 @@ from roost.broker.message import Message
 from roost.machine.contract import Effect
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there is one for every wake-up and link, and freezing costs as much as sending
 class Send(Effect):
     """Write these bytes to a link, in this order."""
 
@@ -88,3 +88,11 @@ class Insert(Effect):
     ticket: int
     messages: Sequence[Message]
     again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted(Effect):
+    """Tell: the messages of a ticket are as durable as was asked, or, with a reason, cannot be."""
+
+    ticket: int
+    refusal: str

@@ -19,6 +19,7 @@ from roost.broker.packets.acks import ack, ack_v5
 from roost.broker.packets.framing import PUBACK, PUBREC
 from roost.broker.packets.reasons import QUOTA_EXCEEDED, TOPIC_NAME_INVALID, UNSPECIFIED_ERROR
 from roost.broker.session import Session
+from roost.broker.trees import has_levels
 
 
 def enter(core: Core, link: Link, session: Session, tree: int, message: Message, packet_id: int) -> None:
@@ -52,14 +53,15 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
 def _turn_away(core: Core, link: Link, message: Message, packet_id: int, refusal: str) -> None:
     """Tell a publisher that its message can be no reading; 3.1.1 has no words for that but to hang up."""
     core.reject(link, refusal, message.topic)
+    reason = QUOTA_EXCEEDED if has_levels(message.topic) else TOPIC_NAME_INVALID
     if message.qos == 0:
         core.stats.dropped += 1
     elif link.version == 5:
         kind = PUBACK if message.qos == 1 else PUBREC
-        chunk = ack_v5(kind, packet_id, TOPIC_NAME_INVALID)
+        chunk = ack_v5(kind, packet_id, reason)
         hold(core, link, Held(kind, packet_id, chunk, 0))
     else:
-        core.doom(link, TOPIC_NAME_INVALID, refusal)
+        core.doom(link, reason, refusal)
 
 
 def again(core: Core, link: Link, session: Session, packet_id: int) -> None:

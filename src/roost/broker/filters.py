@@ -8,13 +8,16 @@ be confused. Levels are compared byte by byte [MQTT-4.7.3-4], an empty level is 
 level does not reach topics that begin with `$` [MQTT-4.7.2-1]. The cost of a match is the branches that agree with the
 topic so far, whatever else the trie holds.
 
-Neither filters nor topics are checked here (`roost.broker.packets.fields` does), nor how many there are (a session's
-own bound does): this is only where they are found again. Shared subscriptions are `roost.broker.shared`'s.
+Neither filters nor topics are checked here (`roost.broker.packets.fields` does), nor how many there are
+(`roost.broker.memory` does): this is only where they are found again. Shared subscriptions are `roost.broker.shared`'s.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+BRANCH_BYTES: Final = 420  # what a level costs beside its name, measured and rounded up, as the next one
+_FILTER_BYTES: Final = 400  # the same of a subscription, here and where its session has it
 
 _PLUS: Final = b"+"
 _HASH: Final = b"#"
@@ -40,6 +43,16 @@ class Options:
         self.shared: Final = shared  # the share name, None when the subscription is the client's alone
 
 
+def cost_of(filter_: bytes) -> int:
+    """How many bytes a subscription takes at most: it may have branches in common with others."""
+    return own_cost_of(filter_) + len(filter_) + BRANCH_BYTES * (filter_.count(b"/") + 1)
+
+
+def own_cost_of(filter_: bytes) -> int:
+    """How many of them are not in branches."""
+    return len(filter_) + _FILTER_BYTES
+
+
 class _Branch:
     """What stands behind one level: the subscribers of the filter that ends here, and the levels that may follow."""
 
@@ -52,6 +65,7 @@ class Subscriptions:
     """Filter → session numbers, each with its options; bounded by whoever adds."""
 
     def __init__(self) -> None:
+        self.held_bytes = 0  # of all branches
         self._root = _Branch()
         self._count = 0
 
@@ -67,6 +81,7 @@ class Subscriptions:
             if following is None:
                 following = _Branch()
                 branch.levels[level] = following
+                self.held_bytes += len(level) + BRANCH_BYTES
             branch = following
         new = who not in branch.who
         branch.who[who] = options
@@ -90,6 +105,7 @@ class Subscriptions:
             if path[depth].who or path[depth].levels:
                 break
             del path[depth - 1].levels[levels[depth - 1]]
+            self.held_bytes -= len(levels[depth - 1]) + BRANCH_BYTES
         return True
 
     def matches(self, topic: bytes) -> list[tuple[int, Options]]:

@@ -5,24 +5,29 @@
 
 So every node of a group queues for every persistent session of it, also what came in the moments before it heard of a
 subscription (`catch_up`), and forgets what another node has delivered. What was delivered in the last moments of a node
-that died, or before it could tell (`roaming.PAUSE`), may come again: QoS 1 may, and so may QoS 2 in this one case, for
-which packets the client has seen is known to that node only.
+that died, before it could tell (`roaming.ROUND`, or `PAUSE` for a session that gets much), may come again: QoS 1 may,
+and so may QoS 2 in this one case, for which packets the client has seen is known to that node only.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from zlib import crc32
 
 from roost.broker import lifetimes
 from roost.broker.abroad import Abroad
 from roost.broker.announcement import Announcement
+from roost.broker.beat import Beat
+from roost.broker.choosing import leave_to
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
+from roost.broker.memory import has_room_for_filter, set_will
 from roost.broker.message import Message
 from roost.broker.packets.reasons import SESSION_TAKEN_OVER
-from roost.broker.queueing import over
+from roost.broker.queueing import keep_only, over
+from roost.broker.receipts import Told
 from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
 from roost.broker.session import MAX_PACKET_ID, Delivery, Session
 from roost.broker.since import Since
@@ -35,11 +40,16 @@ FLEETING_S: Final = 3 * FLEETING_REFRESH_S  # how long a session that ends with 
 
 def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> None:
     """Take in what another node announced at a time, in a stream of its own."""
+    if core.roaming is not None:
+        core.roaming.heard(said.panel, now)
+        if said.online and time < core.roaming.sharing.start_of(said.panel):
+            said = replace(said, online=False)  # no link is older than its node
     session = core.sessions.get(said.client)
     if session is not None and session.link is not None:
         if not said.online or not _is_later(core, said, stream, session):
             if session.born == said.born:  # it left there, and is here
-                _forget_done(core, session, session.groups(), said.done)
+                _hear_released(core, said, stream, time, is_latest=False)
+                _forget_done(core, session, session.groups(), said)
             return
         core.stats.taken_over += 1
         lifetimes.hang_up(core, session.link, SESSION_TAKEN_OVER, "it connected to another node", now)
@@ -55,14 +65,36 @@ def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> 
         if session is None:
             return
     abroad = session.groups()
-    if (said.began, time) >= (abroad.began, abroad.heard):
+    is_latest = (said.began, time) >= (abroad.began, abroad.heard)
+    _hear_released(core, said, stream, time, is_latest=is_latest)
+    if is_latest:
         if is_over:
             _end(core, session, now)
             return
         _believe(core, session, abroad, said, time, now)
-    _forget_done(core, session, abroad, said.done)
+    _forget_done(core, session, abroad, said)
     lifetimes.arm(core, session)
-    lifetimes.save(core, session)
+    if session.stored or not abroad.fleeting:
+        lifetimes.save(core, session)
+    elif core.roaming is not None:
+        core.roaming.changed(session)
+
+
+def hear_beat(core: Core, beat: Beat, now: int) -> None:
+    """Take in that a node lives, and what it says of messages of shared subscriptions."""
+    roaming = core.roaming
+    if roaming is None:
+        return
+    roaming.heard(beat.panel, now)
+    if not roaming.sharing.hear(beat):
+        return
+    roaming.tell_members(core.sessions)
+    for session in list(core.sessions.values()):
+        abroad = session.abroad
+        if abroad is not None and abroad.elsewhere and abroad.panel == beat.panel and abroad.heard < beat.started:
+            abroad.online = False
+            if abroad.fleeting:
+                _end(core, session, now)
 
 
 def _is_later(core: Core, said: Announcement, stream: bytes, session: Session) -> bool:
@@ -74,18 +106,34 @@ def _is_later(core: Core, said: Announcement, stream: bytes, session: Session) -
 
 def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, time: int, now: int) -> None:
     """Have a session be what the node says that has it."""
+    if not abroad.elsewhere:
+        abroad.came = max(session.born, abroad.began)
     abroad.began = said.began
     abroad.heard = time
     abroad.elsewhere = True
     abroad.online = said.online
+    abroad.panel = said.panel
     abroad.fleeting = said.expiry_s == 0
     session.expiry_s = said.expiry_s or FLEETING_S
     session.ended = now + refresh_s(said.expiry_s) * SECOND if said.online else min(time, now)
-    session.will = None  # it is the other node's to speak
+    set_will(core, session, None)  # it is the other node's to speak
     session.will_due = 0
     if said.filters is not None:
         shared = {filter_: options for filter_, options in said.filters.items() if options.shared is not None}
         _subscribe(core, session, shared if abroad.fleeting else said.filters, time)
+
+
+def _hear_released(core: Core, said: Announcement, stream: bytes, time: int, *, is_latest: bool) -> None:
+    if core.roaming is not None:
+        told = Told(said.panel, said.began, time, said.held)
+        core.roaming.receipts.hear(said.client, core.roaming.group_of(stream), told, is_latest=is_latest)
+
+
+def _drop_identifiers(core: Core, session: Session) -> None:
+    """Which QoS 2 messages of its client are not released is known elsewhere: if it comes back, receipts say it."""
+    for packet_id in list(session.incoming):
+        core.ledger.forget_identifier(session, packet_id)
+    session.incoming.clear()
 
 
 def _begin(core: Core, said: Announcement, stream: bytes) -> Session | None:
@@ -103,8 +151,10 @@ def _begin(core: Core, said: Announcement, stream: bytes) -> Session | None:
 
 def _end(core: Core, session: Session, now: int) -> None:
     """End a session that is over elsewhere: nobody has to hear that from us."""
-    session.will = None
+    set_will(core, session, None)
     session.groups().told = False
+    if core.roaming is not None:
+        core.roaming.receipts.forget(session.client)
     lifetimes.end(core, session, now)
 
 
@@ -115,6 +165,9 @@ def _subscribe(core: Core, session: Session, filters: dict[bytes, Options], time
     for filter_, options in filters.items():
         known = session.subscriptions.get(filter_)
         if known is not None and _wishes(known) == _wishes(options):
+            continue
+        if known is None and not has_room_for_filter(core, session, filter_):
+            core.stats.filters_refused += 1
             continue
         is_new = core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
         if is_new and options.shared is None:
@@ -153,8 +206,9 @@ def _queue(core: Core, session: Session, options: Options, message: Message, now
         deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
 
 
-def _forget_done(core: Core, session: Session, abroad: Abroad, done: dict[bytes, int]) -> None:
+def _forget_done(core: Core, session: Session, abroad: Abroad, said: Announcement) -> None:
     """Drop from the queue what was delivered elsewhere, and have nothing of it queued that comes late."""
+    done = said.done
     if not done:
         return
     for stream, number in done.items():
@@ -162,9 +216,9 @@ def _forget_done(core: Core, session: Session, abroad: Abroad, done: dict[bytes,
     left = [delivery for delivery in session.queue if not _is_done(delivery, done)]
     gone = [delivery for delivery in [*session.again, *session.queue] if _is_done(delivery, done)]
     session.again = [delivery for delivery in session.again if not _is_done(delivery, done)]
-    session.queue.clear()
-    session.queue.extend(left)
+    keep_only(core, session, left)
     for delivery in gone:
+        leave_to(core, session, delivery, said.panel)
         over(core, session, delivery)
 
 

@@ -8,6 +8,8 @@ How a message becomes a reading, and which number it has, is in `roost.broker.mi
   where there is one: it may have been there before (`settled`).
 - One write is under way at a time, and what the disk refuses is tried again, the very same packets: numbers stay dense.
   A number that somebody else has taken or deleted is passed over.
+- While the disk works, the next messages are numbered and signed, a piece with each `tick`, so that nobody waits long
+  for those of others. All that is signed by then is the next write.
 - What an earlier process may have brought here (`again`) is looked for first, and not made a reading twice.
 - Copies that cannot be made are tried again for as long as it takes; the message is kept here, and not acknowledged.
 
@@ -18,10 +20,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from roost.broker.effects import Inserted
 from roost.broker.message import Message
 from roost.broker.minting import Minting
 from roost.broker.trees import why_not
@@ -32,33 +34,32 @@ from roost.naming.topic import name_of_topic
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.shelving import CONFLICT, DELETED
-from roost.wire import Data
+from roost.repo.store import Entry
+from roost.wire.data import Data, decode_data
 
 MAX_WAITING: Final = 10_000  # messages that are not as durable as was asked; the last ticket may exceed it
-MAX_BATCH: Final = 1000  # messages in one write
+MAX_BATCH: Final = 1000  # messages in one write, which the last ticket may exceed
+PIECE: Final = 256  # messages that are signed at once; the last ticket may exceed it
 RETRY: Final = SECOND
 SETTLE: Final = SECOND // 4
-
-
-@dataclass(frozen=True, slots=True)
-class Inserted(Effect):
-    """Tell: the messages of a ticket are as durable as was asked, or, with a reason, cannot be."""
-
-    ticket: int
-    refusal: str
+_AT_ONCE: Final = 1  # a deadline that is over
 
 
 class _Batch:
-    """The messages of one ticket; `packets` are their readings, once they have numbers."""
+    """The messages of one ticket; `entries` are their readings, once they have numbers."""
 
-    __slots__ = ("again", "copies", "messages", "packets", "ticket")
+    __slots__ = ("again", "copies", "entries", "messages", "ticket")
 
     def __init__(self, ticket: int, messages: Sequence[Message], copies: int, again: bool) -> None:  # noqa: FBT001
         self.ticket: Final = ticket
         self.messages: Final = messages
         self.copies: Final = copies
         self.again: Final = again
-        self.packets: list[Data] = []
+        self.entries: list[Entry] = []
+
+    def packets(self) -> list[Data]:
+        """The readings, as packets to hand on."""
+        return [decode_data(entry.wire) for entry in self.entries]
 
 
 class Insertion:
@@ -83,7 +84,8 @@ class Insertion:
         self._minting: Final = Minting(place.name, repo, signer_for, freshness_ms)
         self.fresh: Final = self._minting.fresh
         self._waiting: Final[deque[_Batch]] = deque()  # without numbers; bound of all three: MAX_WAITING messages
-        self._unwritten: list[_Batch] = []  # with numbers, and to be written once more
+        self._unwritten: list[_Batch] = []  # with numbers, in the order of these, and to be written, or once more
+        self._numbered = 0  # messages in those
         self._uncopied: Final[list[_Batch]] = []  # written, and to be copied once more
         self._open = 0  # messages of which nothing was told yet
         self._unsaved = 0  # those of them that are not on the disk
@@ -109,25 +111,24 @@ class Insertion:
         self._open += len(messages)
         self._unsaved += len(messages)
         self._waiting.append(_Batch(ticket, messages, copies, again))
-        return self._proceed(now)
+        return [] if self._writing else self._proceed(now)
 
     def tick(self, now: int) -> list[Effect]:
-        """Let time pass: try again what was refused."""
+        """Let time pass: sign the next piece, and try again what was refused."""
         effects: list[Effect] = []
         if self._copy_at is not None and now >= self._copy_at:
             self._copy_at = None
             uncopied = self._uncopied.copy()
             self._uncopied.clear()
             for batch in uncopied:
-                effects += self.repo.copy(batch.packets, batch.copies, partial(self._copied, batch), now)
+                effects += self.repo.copy(batch.packets(), batch.copies, partial(self._copied, batch), now)
         if self._write_at is not None and now >= self._write_at:
             self._write_at = None
-            effects += self._proceed(now)
-        return effects
+        return effects + self._proceed(now)
 
     def deadline(self) -> int | None:
-        """When to try again."""
-        return earliest(self._write_at, self._copy_at)
+        """When to go on signing, or to try again."""
+        return _AT_ONCE if self._write_at is None and self._may_number() else earliest(self._write_at, self._copy_at)
 
     @property
     def is_behind(self) -> bool:
@@ -154,51 +155,68 @@ class Insertion:
     def _has_published(self) -> bool:
         return bool(self.repo.shelf.holdings.under(self._name, None, 1))
 
+    def _may_number(self) -> bool:
+        """Whether the next messages can have numbers, ahead of the disk if there are not too many."""
+        if not self._writing:
+            return bool(self._waiting)
+        return bool(self._waiting) and self._numbered < MAX_BATCH and not self._minting.is_full
+
     def _proceed(self, now: int) -> list[Effect]:
-        """Write all that waits, in one batch, unless one is under way."""
-        if self._writing or self._write_at is not None:
-            return []
-        if self._waiting and not self.settled:
-            self._write_at = now + SETTLE
+        """Number a piece of what waits, and write all that has numbers, unless a write is under way."""
+        if self._write_at is not None:
             return []
         effects: list[Effect] = []
-        batches, self._unwritten = self._unwritten, []
-        count = sum([len(batch.messages) for batch in batches])
-        while self._waiting and count < MAX_BATCH:
+        if self._may_number() and (self._writing or not self._unwritten):
+            if not self.settled:
+                self._write_at = now + SETTLE
+                return []
+            effects += self._number(now)
+        if self._unwritten and not self._writing:
+            self._writing = True
+            batches, self._unwritten, self._numbered = self._unwritten, [], 0
+            entries = [entry for batch in batches for entry in batch.entries]
+            effects += self.repo.publish(entries, partial(self._written, batches), now)
+        return effects
+
+    def _number(self, now: int) -> list[Effect]:
+        """Give the next messages numbers, and sign them."""
+        effects: list[Effect] = []
+        count = 0
+        while self._waiting and count < PIECE:
             batch = self._waiting.popleft()
+            count += len(batch.messages)
             try:
-                batch.packets = self._minting.mint(batch.messages, now, again=batch.again)
+                batch.entries = self._minting.mint(batch.messages, now, again=batch.again)
             except (BadPacket, BadTopic, NoKey) as error:
                 self._unsaved -= len(batch.messages)
                 effects += self._tell(batch, str(error))
                 continue
-            batches.append(batch)
-            count += len(batch.messages)
-        if batches:
-            self._writing = True
-            packets = [packet for batch in batches for packet in batch.packets]
-            effects += self.repo.publish(packets, partial(self._written, batches), now)
+            self._unwritten.append(batch)
+            self._numbered += len(batch.messages)
         return effects
 
     def _written(self, batches: list[_Batch], outcome: list[str], now: int) -> list[Effect]:
         self._writing = False
         effects: list[Effect] = []
+        refused: list[_Batch] = []
         low = 0
         for batch in batches:
-            refusals = outcome[low : low + len(batch.packets)]
-            low += len(batch.packets)
+            refusals = outcome[low : low + len(batch.entries)]
+            low += len(batch.entries)
             refusal = next((refusal for refusal in refusals if refusal), "")
             if refusal:
                 effects.append(Note("insertion put off", (("panel", str(self._name)), ("reason", refusal))))
                 self._renumber(batch, refusals, now)
-                self._unwritten.append(batch)
+                refused.append(batch)
+                self._numbered += len(batch.messages)
                 self._write_at = now + RETRY
                 continue
             self._unsaved -= len(batch.messages)
             if batch.copies > 1:
-                effects += self.repo.copy(batch.packets, batch.copies, partial(self._copied, batch), now)
+                effects += self.repo.copy(batch.packets(), batch.copies, partial(self._copied, batch), now)
             else:
                 effects += self._tell(batch, "")
+        self._unwritten[:0] = refused  # before what was numbered meanwhile
         if not self._unwritten:
             self._minting.relieve()
         return effects + self._proceed(now)
@@ -207,7 +225,7 @@ class Insertion:
         """Give other numbers to what can never be kept under those it has; the disk has the rest, or will."""
         for at, refusal in enumerate(refusals):
             if refusal in {CONFLICT, DELETED}:
-                batch.packets[at] = self._minting.again(batch.messages[at], batch.packets[at], now)
+                batch.entries[at] = self._minting.again(batch.messages[at], batch.entries[at], now)
 
     def _copied(self, batch: _Batch, refusal: str, now: int) -> list[Effect]:
         if not refusal:

@@ -1,6 +1,7 @@
 """The broker's rows: what a restart must find again, gathered over one call and handed out as one `Keep`.
 
-    s | client                 a session: user, expiry, when its link was lost, will, subscriptions
+    s | client                 a session: user, expiry, when its link was lost, will
+    f | client | filter        a subscription of it
     q | client | number        a message of QoS 1 or 2 on its way to a persistent session, and how far it is
     i | client | packet id     a QoS 2 identifier of a client, used and not released
     r | topic                  a retained message
@@ -11,7 +12,7 @@
 The later of two changes to a row in one call wins. A call that changed rows has a ticket; what must not leave before
 the rows are safe waits for that ticket. What the disk refuses is tried again until something newer stands for it, so
 that memory and disk agree in the end; until then nothing newer counts as safe. How rows are written is in
-`roost.broker.rows`.
+`roost.broker.rows`, what is in them in `message_rows` and `session_rows`.
 """
 
 from __future__ import annotations
@@ -21,19 +22,15 @@ from typing import Final
 
 from roost.broker.effects import Keep
 from roost.broker.message import Message
-from roost.broker.rows import (
-    delivery_value,
-    identifier_value,
-    message_value,
-    number_value,
-    recall_value,
-    session_value,
-)
+from roost.broker.message_rows import delivery_value, identifier_value, message_value
+from roost.broker.rows import number_value
 from roost.broker.session import Delivery, Session
+from roost.broker.session_rows import filter_value, recall_value, session_value
 from roost.broker.since import Since
 from roost.machine.contract import SECOND, Effect
 
 SESSION: Final = b"s"
+FILTER: Final = b"f"
 DELIVERY: Final = b"q"
 IDENTIFIER: Final = b"i"
 RETAINED: Final = b"r"
@@ -47,6 +44,11 @@ FAR: Final = 1 << 60  # a ticket that is not known yet
 def session_key(client: bytes) -> bytes:
     """The key of a session's row."""
     return SESSION + len(client).to_bytes(2, "big") + client
+
+
+def filter_key(client: bytes, filter_: bytes) -> bytes:
+    """The key of a subscription's row."""
+    return FILTER + len(client).to_bytes(2, "big") + client + filter_
 
 
 def delivery_key(client: bytes, number: int) -> bytes:
@@ -82,8 +84,16 @@ class Ledger:
     # -- changes; without a disk nothing is written and nothing waits
 
     def save_session(self, session: Session, sync: bool) -> int:  # noqa: FBT001  a C call
-        """Write a session's row; returns what to wait for."""
+        """Write a session's row, and those of its subscriptions that changed; returns what to wait for."""
+        self._save_filters(session, sync)
         return self._change(session_key(session.client), session_value(session), sync)
+
+    def _save_filters(self, session: Session, sync: bool) -> None:  # noqa: FBT001  a C call
+        for filter_ in session.touched:
+            options = session.subscriptions.get(filter_)
+            value = None if options is None else filter_value(options)
+            self._change(filter_key(session.client, filter_), value, sync)
+        session.touched = []
 
     def save_delivery(self, session: Session, delivery: Delivery, sync: bool) -> int:  # noqa: FBT001  a C call
         """Write a delivery's row; returns what to wait for."""
@@ -145,6 +155,7 @@ class Ledger:
         if session.abroad is not None:
             for replay in session.abroad.replays:
                 self.forget_recall(session.client, replay.recall.filter)
+        self._save_filters(session, sync)  # which are no more
         return self._change(session_key(session.client), None, sync)
 
     def forget_keys(self, keys: Iterable[bytes]) -> None:

@@ -8,10 +8,12 @@ replaces it.
 from __future__ import annotations
 
 from roost.broker import wills
+from roost.broker.choosing import let_go
 from roost.broker.core import Core
 from roost.broker.delivery import detach
 from roost.broker.goodbye import send_goodbye, send_refusal
 from roost.broker.link import CLOSED, CONNECTED, Link
+from roost.broker.memory import weigh_no_more
 from roost.broker.packets.fields import split_shared
 from roost.broker.packets.reasons import KEEP_ALIVE_TIMEOUT, UNSPECIFIED_ERROR
 from roost.broker.routing import deliver_shared, route_of
@@ -42,7 +44,8 @@ def leave(core: Core, link: Link, now: int) -> None:
         return
     link.state = CLOSED
     link.held.clear()
-    link.routes.clear()
+    core.router.left(link)
+    weigh_no_more(core, link)
     core.holding.pop(link.id, None)
     core.links.pop(link.id, None)
     if core.gated.pop(link.id, None) is not None:
@@ -77,8 +80,10 @@ def look_at(core: Core, link: Link, now: int) -> None:
         core.reject(link, "no CONNECT came in time, or nobody vouched for it", b"")
         core.doom(link, UNSPECIFIED_ERROR, "")
     elif link.keep_alive:
-        due = link.heard + link.keep_alive
-        if due <= now:  # [MQTT-3.1.2-22]
+        due = max(link.heard, core.heard) + link.keep_alive
+        if core.deaf:
+            core.timers.arm_link(link, now + link.keep_alive)
+        elif due <= now:  # [MQTT-3.1.2-22]
             core.doom(link, KEEP_ALIVE_TIMEOUT, "")
         else:
             core.timers.arm_link(link, due)
@@ -97,6 +102,7 @@ def end(core: Core, session: Session, now: int) -> None:
     del core.numbers[session.number]
     core.awaiting.pop(session.number, None)
     core.total_bytes -= session.held_bytes
+    core.queued_bytes -= session.queued_bytes
     if session.stored:
         ticket = core.ledger.forget_session(session, sync=core.durable)
         if core.durable:
@@ -105,12 +111,18 @@ def end(core: Core, session: Session, now: int) -> None:
     unserved += [delivery for delivery in session.again if delivery.shared is not None]
     unserved += [delivery for delivery in session.queue if delivery.shared is not None]
     for delivery in unserved:
-        _hand_on(core, delivery, now)
+        if delivery.message.origin is not None and core.roaming is not None:
+            let_go(core, session, delivery, now)
+        else:
+            _hand_on(core, delivery, now)
 
 
 def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
     """Give what a shared subscription's member left to another one, unless it may have it [MQTT-4.8.2-5]."""
     if delivery.shared is None or (delivery.qos == 2 and delivery.state != QUEUED):
+        return
+    if delivery.message.overdue(now):  # [MQTT-3.3.2-5]
+        core.stats.expired += 1
         return
     group = core.router.shares.group(delivery.shared[0], delivery.shared[1])
     if group is not None:
@@ -123,8 +135,11 @@ def save(core: Core, session: Session) -> int:
     if core.roaming is not None:
         core.roaming.changed(session)
     if not core.ledger.active or not (session.persistent or session.stored):
+        session.touched = []
         return 0
-    session.stored = True
+    if not session.stored:
+        session.stored = True
+        session.touched = list(session.subscriptions)
     ticket = core.ledger.save_session(session, sync=core.durable)
     return ticket if core.durable else 0
 

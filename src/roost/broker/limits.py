@@ -1,4 +1,4 @@
-"""How much one client, one user and one address may ask of the broker: connections, and rates of what they send.
+"""How much one client, one user and one address may ask of the broker: connections, rates and sizes of what they send.
 
 A rate is a token bucket that may go into debt: what was read is never thrown away, the link is not read until the
 debt is paid (`Pause`), and TCP makes the sender wait. Connections have no such patience: one too many is refused.
@@ -9,13 +9,15 @@ debt is paid (`Pause`), and TCP makes the sender wait. Connections have no such 
     spend   ──▶ 0, or until when (ns) not to read the link
 
 An IPv6 address counts by its first 64 bits, for one machine has all of them. Loopback is limited in all and per client
-only: a proxy on this machine would have the limits of one address for everybody behind it. A limit of 0 is none.
+only: a proxy on this machine would have the limits of one address for everybody behind it. A limit of 0 is none. Which
+packets are too large is worked out in `roost.broker.packet_sizes`.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from ipaddress import IPv6Address, ip_address
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
 from roost.broker.access import ANONYMOUS
@@ -40,6 +42,10 @@ class Limits:
         bytes_per_s: int = 0,  # per client
         address_messages_per_s: int = 0,
         address_bytes_per_s: int = 0,
+        packet_bytes: int = 0,  # per client: the largest packet it may send
+        user_packet_bytes: Mapping[bytes, int] | None = None,  # for clients of these users instead
+        address_packet_bytes: int = 0,
+        network_packet_bytes: Mapping[IPv4Network | IPv6Network, int] | None = None,  # for these addresses instead
     ) -> None:
         self.max_links: Final = max_links
         self.max_links_per_address: Final = max_links_per_address
@@ -50,6 +56,10 @@ class Limits:
         self.bytes_per_s: Final = bytes_per_s
         self.address_messages_per_s: Final = address_messages_per_s
         self.address_bytes_per_s: Final = address_bytes_per_s
+        self.packet_bytes: Final = packet_bytes
+        self.user_packet_bytes: Final = user_packet_bytes or {}  # bound: the configuration
+        self.address_packet_bytes: Final = address_packet_bytes
+        self.network_packet_bytes: Final = network_packet_bytes or {}  # the same
 
 
 class Rate:
@@ -207,14 +217,20 @@ class Limiter:
         return False
 
 
-def _place_of(address: str) -> str:
-    """What counts as one address; empty for this machine and for what has no address, as a Unix socket."""
+def remote_address(address: str) -> IPv4Address | IPv6Address | None:
+    """The address of another machine; None for this one and for what has no address, as a Unix socket."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
-        return ""
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is None:
-            return "" if found.is_loopback else f"{IPv6Address(int(found) >> 64 << 64)}/64"
+        return None
+    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         found = found.ipv4_mapped
-    return "" if found.is_loopback else str(found)
+    return None if found.is_loopback else found
+
+
+def _place_of(address: str) -> str:
+    """What counts as one address; empty if it has no limits."""
+    found = remote_address(address)
+    if found is None:
+        return ""
+    return f"{IPv6Address(int(found) >> 64 << 64)}/64" if isinstance(found, IPv6Address) else str(found)

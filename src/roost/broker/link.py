@@ -81,12 +81,15 @@ class Link:
         self.quota = 65_535  # what may be in flight to it [MQTT-3.3.4-9]
         self.max_packet_bytes = 0xFFFFFFFF
         self.alias_maximum = 0  # what the client takes
-        self.aliases: dict[bytes, int] = {}  # ours to it; bound: alias_maximum
+        self.aliases: dict[bytes, int] = {}  # ours to it; bound: alias_maximum, settings.max_sent_aliases
         self.known: dict[int, bytes] = {}  # its to us; bound: settings.topic_alias_maximum
 
         self.connect: Connect | None = None  # while it is not let in
         self.early: list[bytes] | None = None  # bound: settings.max_early_bytes
         self.early_bytes = 0
+        self.connect_bytes = 0  # of `connect`
+        self.alias_bytes = 0  # of both tables of aliases
+        self.kept_bytes = 0  # counted for it, see `roost.broker.memory`
         self.method = b""
         self.asked = False  # an Authenticate is unanswered
         self.renewing = False  # it is authenticating again

@@ -11,19 +11,15 @@ from collections.abc import Iterable
 
 from roost.broker import entering, lifetimes, wills
 from roost.broker.core import Core
-from roost.broker.ledger import BEGAN, DELIVERY, FAR, IDENTIFIER, POSITION, RECALL, RETAINED, SESSION
+from roost.broker.ledger import BEGAN, DELIVERY, FAR, FILTER, IDENTIFIER, POSITION, RECALL, RETAINED, SESSION
+from roost.broker.memory import set_will
 from roost.broker.message import Message
+from roost.broker.message_rows import read_delivery, read_identifier, read_message
+from roost.broker.queueing import enqueue
 from roost.broker.routing import publish, route_of
-from roost.broker.rows import (
-    BadRow,
-    read_delivery,
-    read_identifier,
-    read_message,
-    read_number,
-    read_recall,
-    read_session,
-)
+from roost.broker.rows import BadRow, read_number
 from roost.broker.session import QUEUED, RECEIVED, RELEASED, SENT, Delivery, Session, packet_id_of
+from roost.broker.session_rows import read_filter, read_recall, read_session
 
 
 def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
@@ -51,8 +47,12 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
         client, rest = _client_of(key)
         session = core.sessions.get(client)
         try:
-            if session is None or key[:1] not in {DELIVERY, IDENTIFIER, RECALL}:
+            if session is None or key[:1] not in {FILTER, DELIVERY, IDENTIFIER, RECALL}:
                 core.ledger.forget_keys([key])
+            elif key[:1] == FILTER:
+                bare, options = read_filter(value, rest)
+                core.router.add(rest, bare, session, options)
+                session.touched = []
             elif key[:1] == RECALL:
                 core.interrupted.append((session, rest, *read_recall(value)))
             elif key[:1] == DELIVERY:
@@ -108,26 +108,26 @@ def _client_of(key: bytes) -> tuple[bytes, bytes]:
 
 def _load_session(core: Core, key: bytes, value: bytes) -> None:
     client, _ = _client_of(key)
-    session = read_session(value, client, core.next_number())
+    session, will = read_session(value, client, core.next_number())
+    set_will(core, session, will)
     session.stored = True
     core.sessions[client] = session
     core.numbers[session.number] = session
-    for filter_, options in list(session.subscriptions.items()):
-        core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
 
 
 def _take_deliveries(core: Core, session: Session, found: list[Delivery]) -> None:
     found.sort(key=_number_of)
     session.next_number = found[-1].number + 1
     for delivery in found:
+        if delivery.state < RECEIVED and 0 < session.ended < delivery.message.time:  # it came after the last link
+            delivery.state = QUEUED
+            enqueue(core, session, delivery)
+            continue
         session.held_bytes += delivery.message.size
         core.total_bytes += delivery.message.size
         if delivery.state >= RECEIVED:
             delivery.state = RELEASED
             session.inflight[packet_id_of(delivery.number)] = delivery
-        elif 0 < session.ended < delivery.message.time:  # it came after the last link was lost
-            delivery.state = QUEUED
-            session.queue.append(delivery)
         else:
             delivery.state = SENT
             session.again.append(delivery)

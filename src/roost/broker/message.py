@@ -1,8 +1,9 @@
 """A message: what a PUBLISH carries once it is inside, with the encodings that its deliveries share.
 
 A message is immutable; the same object stands in the queues of all who get it. The parts of a PUBLISH that are the
-same for every receiver are encoded once per version and QoS and kept here, so that a delivery is a head, a packet
-identifier and a tail [MQTT-3.3.2]. Properties that are forwarded unaltered stay the bytes they came as (`kept`).
+same for every receiver are encoded once per version and QoS and kept here for the rest of a call, so that a delivery is
+a head, a packet identifier and a tail [MQTT-3.3.2]; a message that is held for longer has none of them. Properties that
+are forwarded unaltered stay the bytes they came as (`kept`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Message:
         publisher: bytes = b"",
         time: int = 0,
         origin: tuple[int, bytes, int] | None = None,
+        packet_id: int = 0,
     ) -> None:
         self.topic: Final = topic
         self.payload: Final = payload
@@ -43,7 +45,9 @@ class Message:
         self.publisher: Final = publisher  # client id, for No Local; empty for the server's own
         self.time: Final = time
         self.origin: Final = origin  # (tree, stream, number) of what came out of a group
+        self.packet_id: Final = packet_id  # its publisher's, if it may send it again at another node
         self.size: Final = len(topic) + len(payload) + len(kept) + OVERHEAD_BYTES
+        self.shared = False  # there may be encodings, and `Core.encoded` has it
         self._plain_v4 = b""
         self._plain_v5 = b""
         self._shape_v4 = -1
@@ -83,6 +87,18 @@ class Message:
     def encode_aliased(self, qos: int, retain: bool, dup: bool, packet_id: int, added: bytes) -> bytes:  # noqa: FBT001
         """The whole packet without its topic, for which an alias in `added` stands [MQTT-3.3.2-8]."""
         return publish_v5(b"", self.payload, qos, retain, dup, packet_id, added + self.kept)
+
+    def forget(self) -> None:
+        """Keep no encodings: a message may be held for long, and they are larger than it is."""
+        self.shared = False
+        self._plain_v4 = b""
+        self._plain_v5 = b""
+        if self._shape_v4 >= 0:
+            self._shape_v4 = -1
+            self._split_v4 = (b"", b"")
+        if self._shape_v5 >= 0:
+            self._shape_v5 = -1
+            self._split_v5 = (b"", b"")
 
     def overdue(self, now: int) -> bool:
         """Whether its time is over [MQTT-3.3.2-5]."""

@@ -14,16 +14,15 @@ from typing import Final
 
 from roost.broker.message import Message
 from roost.machine import SECOND
-from roost.naming import Name
-from roost.naming.building import numbered
+from roost.naming.name import Name
 from roost.naming.topic import name_of_topic
 from roost.pubsub.panels.panel import SIGNER_AGE, SignerFor
 from roost.pubsub.repos.repo import Repo
-from roost.repo.numbering import numbered as parse_numbered
-from roost.wire import Data, Signer, encode_data
-from roost.wire.data import decode_data
-from roost.wire.posting import Posting
-from roost.wire.reading import Reading, decode_reading
+from roost.repo.numbering import key_of, numbered
+from roost.repo.store import Entry
+from roost.wire.data import decode_data, encode_data
+from roost.wire.envelope import posting_bytes, reading_bytes
+from roost.wire.signature import Signer
 from roost.wire.values import format_of
 
 MAX_FRESH: Final = 20_000  # that need not be read again
@@ -45,54 +44,60 @@ class Minting:
         self._signer: Signer | None = None
         self._signer_until = 0
 
-    def mint(self, messages: Sequence[Message], now: int, *, again: bool) -> list[Data]:
+    def mint(self, messages: Sequence[Message], now: int, *, again: bool) -> list[Entry]:
         """Make readings of messages, all or none: raises `BadPacket`, `BadTopic` and `NoKey`.
 
         With `again` those of QoS 2 may be readings already, and are given as they are.
         """
         given: dict[bytes, int] = {}
-        packets: list[Data] = []
+        entries: list[Entry] = []
         for message in messages:
             stream = self._stream(message.topic)
             found = self._find(stream, message) if again and message.qos == 2 else None
-            packets.append(self._signed(message, stream, given, now) if found is None else found)
+            entries.append(self._signed(message, stream, given, now) if found is None else found)
         self._given.update(given)
-        return packets
+        return entries
 
-    def again(self, message: Message, packet: Data, now: int) -> Data:
-        """Give a message another number than that of a packet, which it cannot have."""
-        stream, number = parse_numbered(packet.name)
-        self.fresh.pop(packet.name.value, None)
+    def again(self, message: Message, entry: Entry, now: int) -> Entry:
+        """Give a message another number than that of an entry, which it cannot have."""
+        stream, number = numbered(entry.name)
+        self.fresh.pop(entry.name.value, None)
         self._given[stream] = max(number, self._given.get(stream, 0), self._last(Name(stream)))
         return self._signed(message, Name(stream), self._given, now)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there are more numbers than is good: then none are given before all are in the repo."""
+        return len(self._given) > MAX_STREAMS
+
     def relieve(self) -> None:
         """Forget numbers, if there are many: nothing is under way, so they are all in the repo."""
-        if len(self._given) > MAX_STREAMS:
+        if self.is_full:
             self._given.clear()
 
-    def _find(self, stream: Name, message: Message) -> Data | None:
+    def _find(self, stream: Name, message: Message) -> Entry | None:
         """The reading that a message is already, if it is one."""
-        content = _reading(message)
+        content = _content(message)
         for _, number in self._repo.store.between(stream, message.time, message.time, MAX_TWINS):
             for _, wire in self._repo.store.range(stream, number, number, 1):
                 packet = decode_data(wire)
-                if decode_reading(packet.content) == content:
-                    return packet
+                if packet.content == content:
+                    return Entry(packet.name, wire, message.time)
         return None
 
-    def _signed(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Data:
+    def _signed(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Entry:
         last = given.get(stream.value) or self._given.get(stream.value) or self._last(stream)
-        name = numbered(stream, last + 1)
+        value = key_of(stream.value, last + 1)
+        name = Name(value, [*stream.cuts, len(value)])
         if self._signer is None or self._signer_until <= now:
             self._signer = self.signer_for(name, now)
             self._signer_until = now + SIGNER_AGE
-        wire = encode_data(name, _reading(message).encode(), self._signer, freshness_ms=self._freshness_ms)
+        wire = encode_data(name, _content(message), self._signer, freshness_ms=self._freshness_ms)
         given[stream.value] = last + 1
         if len(self.fresh) >= MAX_FRESH:
             self.fresh.clear()
-        self.fresh[name.value] = _named(message, stream.value, last + 1)
-        return decode_data(wire)
+        self.fresh[value] = _named(message, stream.value, last + 1)
+        return Entry(name, wire, message.time)
 
     def _stream(self, topic: bytes) -> Name:
         stream = self._streams.get(topic)
@@ -120,10 +125,12 @@ def _named(message: Message, stream: bytes, number: int) -> Message:
         message.publisher,
         message.time,
         (0, stream, number),
+        message.packet_id,
     )
 
 
-def _reading(message: Message) -> Reading:
+def _content(message: Message) -> bytes:
+    """The reading that a message becomes."""
     expiry_s = -1 if not message.expires else max(0, (message.expires - message.time) // SECOND)
-    posting = Posting(message.qos, message.retain, message.publisher, expiry_s, properties=message.kept)
-    return Reading(message.time, format_of(message.payload), message.payload, posting=posting)
+    posting = posting_bytes(message.qos, message.retain, message.publisher, expiry_s, message.packet_id, message.kept)
+    return reading_bytes(message.time, format_of(message.payload), message.payload, posting)

@@ -1,9 +1,10 @@
 """What waits for a session, within bounds: how many messages, how many bytes, and how many bytes in all sessions.
 
-A full queue is met by the policy of the settings: the oldest message that waits goes, or the new one does, or the link
+A full queue is met by the policy of the settings: the oldest messages that wait go, or the new one does, or the link
 is ended (and while there is none, or it has not caught up since it came, the new message goes). When all sessions
-together hold too much, the one that holds most pays first, with its oldest. What was sent counts and is never dropped.
-Every drop is counted, for the session and in all, and its row goes with it.
+together hold too much, those whose queues are largest pay first, with their oldest. What was sent counts and is never
+dropped; so nothing is dropped for a message that has no place even then. Every drop is counted, for the session and in
+all, and its row goes with it.
 """
 
 from __future__ import annotations
@@ -16,22 +17,23 @@ from roost.broker.packets.reasons import QUOTA_EXCEEDED
 from roost.broker.session import Delivery, Session
 from roost.broker.settings import DISCONNECT, DROP_OLDEST
 
-_STEP: Final = 64  # one search for the largest session frees this part of the whole bound, if it can
+_STEP: Final = 64  # one look at all sessions frees this part of the whole bound; it is not worth it for less
 
 
 def admit(core: Core, session: Session, message: Message) -> bool:
     """Whether one more message may be held for a session; makes place for it as the policy says."""
     size = message.size
-    if core.total_bytes + size > core.max_total_bytes:
+    sent_bytes = session.held_bytes - session.queued_bytes
+    if core.total_bytes + size > core.max_total_bytes and sent_bytes + size <= core.max_queued_bytes:
         _relieve(core, size)
     if _fits(core, session, size):
         return True
     policy = core.overflow
     if policy == DROP_OLDEST:
-        while session.queue and not _fits(core, session, size):
-            _drop_oldest(core, session)
-            core.stats.dropped_full += 1
-        if _fits(core, session, size):
+        if _could_fit(core, session, size):
+            while session.queue and not _fits(core, session, size):
+                _drop_oldest(core, session)
+                core.stats.dropped_full += 1
             return True
     elif policy == DISCONNECT and session.link is not None and not session.link.behind:
         core.doom(session.link, QUOTA_EXCEEDED, "its queue is full")
@@ -43,15 +45,40 @@ def admit(core: Core, session: Session, message: Message) -> bool:
 
 def enqueue(core: Core, session: Session, delivery: Delivery) -> None:
     """Put a delivery at the end of the queue."""
+    size = delivery.message.size
     if not delivery.qos:
         session.waiting += 1
-    session.queue.append(delivery)
-    session.held_bytes += delivery.message.size
-    core.total_bytes += delivery.message.size
+    session.put(delivery)
+    session.queued_bytes += size
+    core.queued_bytes += size
+    session.held_bytes += size
+    core.total_bytes += size
+
+
+def take(core: Core, session: Session) -> None:
+    """Take out what is to be sent next; it is still held."""
+    if session.again:
+        del session.again[0]
+        return
+    size = session.queue.popleft().message.size
+    session.queued_bytes -= size
+    core.queued_bytes -= size
+
+
+def keep_only(core: Core, session: Session, left: list[Delivery]) -> None:
+    """Have no more in the queue than these of it; what is out of it is still held."""
+    size = 0
+    for delivery in left:
+        size += delivery.message.size
+    core.queued_bytes -= session.queued_bytes - size
+    session.queued_bytes = size
+    session.queue.clear()
+    for delivery in left:
+        session.put(delivery)
 
 
 def over(core: Core, session: Session, delivery: Delivery) -> None:
-    """A delivery is held no longer: give its place back, and its row."""
+    """A delivery that is in the queue no more is held no longer: give its place back, and its row."""
     if not delivery.qos:
         session.waiting -= 1
     session.held_bytes -= delivery.message.size
@@ -68,20 +95,38 @@ def _fits(core: Core, session: Session, size: int) -> bool:
     )
 
 
+def _could_fit(core: Core, session: Session, size: int) -> bool:
+    """Whether there is place for so much in an empty queue."""
+    return (
+        core.max_queued > 0
+        and session.held_bytes - session.queued_bytes + size <= core.max_queued_bytes
+        and core.total_bytes - session.queued_bytes + size <= core.max_total_bytes
+    )
+
+
 def _drop_oldest(core: Core, session: Session) -> None:
     delivery = session.queue.popleft()
+    session.queued_bytes -= delivery.message.size
+    core.queued_bytes -= delivery.message.size
     session.dropped += 1
     core.stats.dropped += 1
     over(core, session, delivery)
 
 
 def _relieve(core: Core, size: int) -> None:
-    """Take from whoever holds most until there is place, and a part of the whole bound beside."""
+    """Take from those who have most waiting until there is place, and a part of the whole bound beside."""
     goal = core.max_total_bytes - max(size, core.max_total_bytes // _STEP)
-    largest: Session | None = None
-    for session in core.sessions.values():
-        if session.queue and (largest is None or session.held_bytes > largest.held_bytes):
-            largest = session
-    while largest is not None and largest.queue and core.total_bytes > goal:
-        _drop_oldest(core, largest)
-        core.stats.dropped_total += 1
+    if core.total_bytes - core.queued_bytes > goal:
+        return  # nearly all of it was sent: so little could go that every message would look at every session
+    largest = [session for session in core.sessions.values() if session.queue]
+    largest.sort(key=_queued_bytes, reverse=True)
+    for session in largest:
+        while session.queue and core.total_bytes > goal:
+            _drop_oldest(core, session)
+            core.stats.dropped_total += 1
+        if core.total_bytes <= goal:
+            return
+
+
+def _queued_bytes(session: Session) -> int:
+    return session.queued_bytes

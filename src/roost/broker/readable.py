@@ -18,7 +18,7 @@ from roost.broker.message import Message
 from roost.broker.packets.properties import user_property
 from roost.errors import BadPacket, BadTopic
 from roost.machine import SECOND
-from roost.naming import Name
+from roost.naming.name import Name
 from roost.naming.topic import topic_of_name
 from roost.wire.data import decode_data
 from roost.wire.reading import Reading, decode_reading
@@ -40,8 +40,18 @@ def message_of(parts: int, stream: Name, number: int, wire: bytes) -> Message | 
     except (BadPacket, BadTopic):
         return None
     expires = 0 if posting.expiry_s < 0 else reading.time + max(1, posting.expiry_s * SECOND)
-    kept, client = posting.properties, posting.client
-    return Message(topic, reading.payload, posting.qos, posting.retain, kept, expires, client, reading.time, origin)
+    return Message(
+        topic,
+        reading.payload,
+        posting.qos,
+        posting.retain,
+        posting.properties,
+        expires,
+        posting.client,
+        reading.time,
+        origin,
+        posting.packet_id,
+    )
 
 
 def _of_sensor(reading: Reading, stream: Name, origin: tuple[int, bytes, int]) -> Message:

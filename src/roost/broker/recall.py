@@ -4,7 +4,8 @@
                                                                        └ all at their present ──▶ live from here on
 
 What has been handed on live (`History.present`) is past, what comes later is present, and both are asked in the same
-turn: so nothing is missed and nothing comes twice. While a recall runs, live messages of its filter are left to it.
+turn: so nothing is missed and nothing comes twice. While a recall runs, live messages of its filter are left to it. It
+looks for its streams when the first reading is asked for, since there may be many, and many recalls before it.
 Readings of one stream come by number, those of several by their times. Each carries `seq` and `time` as MQTT 5 user
 properties; one whose expiry is over carries `expired`, and has no expiry any more: it is shown, not revived (clients of
 3.1.1, which could not tell, do not get it). Where numbers were dropped on purpose the next reading says how many are
@@ -70,12 +71,12 @@ class Recall:
         self._history: Final = history
         self._strands: Final[dict[bytes, _Strand]] = {}  # bound: MAX_STREAMS
         self._heap: list[tuple[int, bytes]] = []  # (event time, stream) of what comes next; bound: as above
-        for stream in history.streams(filter_)[:MAX_STREAMS]:
-            known = None if places is None else places.get(stream)
-            self._strands[stream] = _Strand(stream, history.first(stream, since) if known is None else known)
-        for strand in self._strands.values():
-            self._look(strand, fresh=False)
-        heapify(self._heap)
+        self._places: Final[dict[bytes, int]] = {} if places is None else places
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has found a stream."""
+        return bool(self._strands)
 
     @property
     def done(self) -> bool:
@@ -88,7 +89,7 @@ class Recall:
 
     def places(self) -> dict[bytes, int]:
         """The next number of each stream, to go on with later."""
-        return {stream: strand.expected for stream, strand in self._strands.items()}
+        return self._places | {stream: strand.expected for stream, strand in self._strands.items()}
 
     def next(self, version: int, now: int) -> Message | None:
         """The next reading, dressed for a client; None if there is none now."""
@@ -113,7 +114,9 @@ class Recall:
         """Look for streams that are behind the present; whether there are any."""
         for stream in self._history.streams(self.filter):
             if stream not in self._strands and len(self._strands) < MAX_STREAMS:
-                self._strands[stream] = _Strand(stream, self._history.first(stream, self.since))
+                known = self._places.get(stream)
+                low = self._history.first(stream, self.since) if known is None else known
+                self._strands[stream] = _Strand(stream, low)
         for strand in self._strands.values():
             self._look(strand, fresh=False)
         heapify(self._heap)

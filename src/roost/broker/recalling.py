@@ -2,22 +2,26 @@
 
 A recall goes on for as long as its session lives, with whatever link it has; that of a persistent session has a row,
 and goes on after a restart too. No more is read than there is room for: the past waits in the repo, not in memory. A
-session that moves to another node leaves the rest of its past behind, and has the present there.
+session that moves to another node leaves the rest of its past behind, and has the present there. All sessions share
+`PIECE` messages in one call and take turns from call to call. In one call one recall begins, for it looks at every
+stream.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from roost.broker.abroad import Replay
+from roost.broker.abroad import Abroad, Replay
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
+from roost.broker.link import Link
 from roost.broker.recall import Recall
 from roost.broker.session import Session
 from roost.broker.since import Since
 
-PIECE: Final = 500  # messages of a session in one call
+PIECE: Final = 500  # messages in one call
+SHARE: Final = 50  # of them a session has at least, when it is its turn
 AHEAD: Final = 64  # that may wait in its queue
 MAX_ROW_STREAMS: Final = 2000  # a recall of more begins anew after a restart
 
@@ -45,39 +49,52 @@ def _add(core: Core, session: Session, recall: Recall, options: Options) -> None
 
 def end(core: Core, session: Session, filter_: bytes) -> None:
     """Have a session get no more of the past of a filter."""
-    if session.abroad is not None:
-        for replay in session.abroad.replays:
-            if replay.recall.filter == filter_:
-                core.ledger.forget_recall(session.client, filter_)
-        session.abroad.replays = [replay for replay in session.abroad.replays if replay.recall.filter != filter_]
+    for replay in () if session.abroad is None else session.groups().replays:
+        if replay.recall.filter == filter_:
+            session.groups().replays.remove(replay)
+            core.ledger.forget_recall(session.client, filter_)
+            return
 
 
 def proceed(core: Core, now: int) -> bool:
-    """Deliver a piece of each past that has room; whether there is more to deliver at once."""
+    """Deliver pieces of pasts that have room; whether there is more to deliver at once."""
     more = False
+    left = PIECE
+    share = max(SHARE, PIECE // max(1, len(core.recalling)))
     for number, session in list(core.recalling.items()):
         if session.gone or session.abroad is None or not session.abroad.replays:
             del core.recalling[number]
-        elif session.link is not None and _proceed(core, session, now):
+        elif session.link is not None and left > 0:
+            turn = min(share, left)
+            unused = _proceed(core, session, session.link, session.abroad, turn, now)
+            left = 0 if unused < 0 else left - turn + unused
+            if unused <= 0:
+                more = True
+                del core.recalling[number]
+                core.recalling[number] = session  # behind those who had no turn
+        elif session.link is not None:
             more = True
     return more
 
 
-def _proceed(core: Core, session: Session, now: int) -> bool:
-    link, abroad = session.link, session.abroad
-    assert link is not None  # noqa: S101  the caller has looked
-    assert abroad is not None  # noqa: S101  as above
-    left = PIECE
+def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int, now: int) -> int:
+    """Deliver so many messages of a past; returns how many less it were, below 0 if others have to wait."""
+    before = left
+    has_begun = False  # one that had not
     ahead = min(AHEAD, core.max_queued)
-    while left and abroad.replays and link.room > 0 and len(session.queue) < ahead:
+    while left > 0 and abroad.replays and link.room > 0 and len(session.queue) < ahead:
         if session.held_bytes * 2 > core.max_queued_bytes:  # the bounds of the queue are for the living
             break
         replay = abroad.replays[0]
+        if not replay.recall.begun:
+            if has_begun:
+                break
+            has_begun = True
         message = replay.recall.next(link.version, now)
+        left -= 1
         if message is None:
             end(core, session, replay.recall.filter)
             continue
-        left -= 1
         options = replay.options
         if options.no_local and message.publisher == session.client:  # [MQTT-3.8.3-3]
             continue
@@ -87,9 +104,9 @@ def _proceed(core: Core, session: Session, now: int) -> bool:
             deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
             if qos and core.roaming is not None:
                 core.roaming.hand(session, message)
-    if left < PIECE and abroad.replays:
+    if left < before and abroad.replays:
         _save(core, session, abroad.replays[0].recall)
-    return left == 0
+    return -1 if has_begun else left
 
 
 def _save(core: Core, session: Session, recall: Recall) -> None:

@@ -1,8 +1,9 @@
 """The last message of every topic, for those who come later (MQTT 5.0 section 3.3.1.3): a trie of topics.
 
 A filter goes down the trie level by level, so it meets only topics that agree with it so far: `a/#` costs what stands
-under `a`. Two bounds, messages and bytes; what they turn away is counted. A message that is turned away still ends the
-one before it: an outdated value would be worse than none [MQTT-3.3.1-5].
+under `a`. It may rest anywhere on its way (`next`): levels are taken in their order, so that a place in the trie is a
+mere topic, whatever comes and goes meanwhile. Two bounds, messages and bytes; what they turn away is counted. A message
+that is turned away still ends the one before it: an outdated value would be worse than none [MQTT-3.3.1-5].
 
 A message may have an end (Message Expiry Interval). It is not found after that, and `expire` takes it out. What a
 message is, its size and its row on the disk are the caller's; so is the check of topics and filters.
@@ -10,6 +11,7 @@ message is, its size and its row on the disk are the caller's; so is the check o
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from heapq import heappop, heappush
 from typing import Final, Generic, TypeVar
 
@@ -18,25 +20,51 @@ Kept = TypeVar("Kept")
 _PLUS: Final = b"+"
 _HASH: Final = b"#"
 _DOLLAR: Final = b"$"
+_BEHIND_DOLLAR: Final = b"%"  # the next character
 _SLACK: Final = 64
+_ALL: Final = 1 << 60
 
 
-class _Entry(Generic[Kept]):
-    """One message; never changed."""
+class Entry(Generic[Kept]):
+    """One message; never changed. Entries are numbered in the order in which they came."""
 
-    def __init__(self, topic: bytes, message: Kept, size_bytes: int, until: int) -> None:
+    def __init__(self, topic: bytes, message: Kept, size_bytes: int, until: int, number: int) -> None:
         self.topic: Final = topic
         self.message: Final = message
         self.size_bytes: Final = size_bytes
         self.until: Final = until  # 0: for ever
+        self.number: Final = number
 
 
 class _Branch(Generic[Kept]):
     """What stands behind one level: the message of the topic that ends here, and the levels that may follow."""
 
     def __init__(self) -> None:
-        self.entry: _Entry[Kept] | None = None
+        self.entry: Entry[Kept] | None = None
         self.levels: dict[bytes, _Branch[Kept]] = {}
+        self._names: list[bytes] | None = None  # the levels in order, once somebody has asked
+
+    def names(self) -> list[bytes]:
+        """The levels that may follow, in order."""
+        if self._names is None:
+            self._names = sorted(self.levels)
+        return self._names
+
+    def grow(self, name: bytes) -> _Branch[Kept]:
+        """What stands behind a level that may follow, made if need be."""
+        following = self.levels.get(name)
+        if following is None:
+            following = _Branch()
+            self.levels[name] = following
+            if self._names is not None:
+                insort(self._names, name)
+        return following
+
+    def prune(self, name: bytes) -> None:
+        """Have nothing behind a level any more."""
+        del self.levels[name]
+        if self._names is not None:
+            del self._names[bisect_left(self._names, name)]
 
 
 class Retained(Generic[Kept]):
@@ -47,6 +75,7 @@ class Retained(Generic[Kept]):
         self.max_bytes = max_bytes
         self.held_bytes = 0
         self.turned_away = 0
+        self.number = 0  # of the last entry
         self._count = 0
         self._root: _Branch[Kept] = _Branch()
         self._ends: list[tuple[int, bytes]] = []  # a heap, with leftovers; bound: 2 × max_messages + _SLACK
@@ -60,56 +89,111 @@ class Retained(Generic[Kept]):
 
         `until` is when it expires, 0 for never.
         """
-        self._take_out(topic)
         if message is None:
+            self._take_out(topic)
             return False
-        if self._count >= self.max_messages or self.held_bytes + size_bytes > self.max_bytes:
+        before = self._find(topic)
+        count = self._count if before is None else self._count - 1
+        held_bytes = self.held_bytes if before is None else self.held_bytes - before.size_bytes
+        if count >= self.max_messages or held_bytes + size_bytes > self.max_bytes:
+            self._take_out(topic)
             self.turned_away += 1
             return False
         branch = self._root
         for level in topic.split(b"/"):
-            following = branch.levels.get(level)
-            if following is None:
-                following = _Branch()
-                branch.levels[level] = following
-            branch = following
-        branch.entry = _Entry(topic, message, size_bytes, until)
-        self._count += 1
-        self.held_bytes += size_bytes
+            branch = branch.grow(level)
+        self.number += 1
+        branch.entry = Entry(topic, message, size_bytes, until, self.number)
+        self._count = count + 1
+        self.held_bytes = held_bytes + size_bytes
         if until:
             self._remember(until, topic)
         return True
 
     def matching(self, filter_: bytes, now: int) -> list[tuple[bytes, Kept]]:
-        """Every topic that the filter matches, with its message; always in the same order."""
+        """Every topic that the filter matches, with its message, in the order of their levels."""
         found: list[tuple[bytes, Kept]] = []
         levels = filter_.split(b"/")
+        path, entry, _ = self.next(levels, [], _ALL, now)
+        while entry is not None:
+            found.append((entry.topic, entry.message))
+            path, entry, _ = self.next(levels, path, _ALL, now)
+        return found
+
+    def next(
+        self, levels: list[bytes], path: list[bytes], limit: int, now: int
+    ) -> tuple[list[bytes], Entry[Kept] | None, int]:
+        """The next message that a filter matches, of those behind a place.
+
+        Places and filter are given by their levels; the place before all is []. Returns the place that was reached, the
+        message found there, and how many branches were visited. There is no message when these were `limit`, or when
+        there are no more: the place is [] then.
+        """
         end = len(levels)
-        branches = [self._root]  # still to be visited, the next one last, beside how many levels led to each
-        depths = [0]
-        while branches:
-            branch = branches.pop()
-            depth = depths.pop()
+        branches, depths, following, trail = self._return_to(levels, path)
+        visited = 0
+        while branches and visited < limit:
+            branch, depth, at = branches[-1], depths[-1], following[-1]
             level = levels[depth] if depth < end else b""
             rest = level == _HASH
+            if depth < end and (rest or level == _PLUS):
+                names = branch.names()
+                if at < len(names) and branch is self._root and names[at].startswith(_DOLLAR):  # [MQTT-4.7.2-1]
+                    at = bisect_left(names, _BEHIND_DOLLAR)
+                name = names[at] if at < len(names) else None
+            else:
+                name = level if depth < end and at == 0 and level in branch.levels else None
+            if name is None:
+                branches.pop()
+                depths.pop()
+                following.pop()
+                if trail:
+                    trail.pop()
+                continue
+            following[-1] = at + 1
+            branch = branch.levels[name]
+            depth = depth if rest else depth + 1  # `#` stays: it is every level below too
+            branches.append(branch)
+            depths.append(depth)
+            following.append(0)
+            trail.append(name)
+            visited += 1
             entry = branch.entry
-            if entry is not None and (depth == end or rest) and (entry.until == 0 or entry.until > now):
-                found.append((entry.topic, entry.message))
-            if depth == end:
-                continue
-            if not rest and level != _PLUS:
-                following = branch.levels.get(level)
-                if following is not None:
-                    branches.append(following)
-                    depths.append(depth + 1)
-                continue
-            below = depth if rest else depth + 1  # `#` stays: it is every level below too
-            for name in reversed(branch.levels):
-                if branch is self._root and name.startswith(_DOLLAR):  # [MQTT-4.7.2-1]
-                    continue
-                branches.append(branch.levels[name])
-                depths.append(below)
-        return found
+            if (
+                entry is not None
+                and (depth == end or levels[depth] == _HASH)
+                and (entry.until == 0 or entry.until > now)
+            ):
+                return trail, entry, visited
+        return (trail if branches else []), None, visited
+
+    def _return_to(
+        self, levels: list[bytes], path: list[bytes]
+    ) -> tuple[list[_Branch[Kept]], list[int], list[int], list[bytes]]:
+        """Go down to a place, or to where it was.
+
+        Returns the branches that lead there; for each how many of the filter's levels led to it, and which of those
+        that may follow comes next; and the names between them.
+        """
+        branch = self._root
+        depth = 0
+        branches = [branch]
+        depths = [0]
+        following: list[int] = []
+        trail: list[bytes] = []
+        for name in path:
+            level = levels[depth]
+            is_wild = level == _HASH or level == _PLUS  # noqa: PLR1714  a tuple would be made every time
+            following.append(bisect_right(branch.names(), name) if is_wild else 1)
+            if name not in branch.levels:
+                return branches, depths, following, trail
+            branch = branch.levels[name]
+            depth = depth if level == _HASH else depth + 1
+            branches.append(branch)
+            depths.append(depth)
+            trail.append(name)
+        following.append(0)
+        return branches, depths, following, trail
 
     def expire(self, now: int) -> list[bytes]:
         """Take out what is over, and say the topics, so that their rows can go."""
@@ -125,7 +209,7 @@ class Retained(Generic[Kept]):
         """When `expire` is worth calling next."""
         return self._ends[0][0] if self._ends else None
 
-    def _find(self, topic: bytes) -> _Entry[Kept] | None:
+    def _find(self, topic: bytes) -> Entry[Kept] | None:
         branch = self._root
         for level in topic.split(b"/"):
             following = branch.levels.get(level)
@@ -155,7 +239,7 @@ class Retained(Generic[Kept]):
         for depth in range(len(levels), 0, -1):  # a branch that leads nowhere goes at once, or they pile up
             if path[depth].entry is not None or path[depth].levels:
                 break
-            del path[depth - 1].levels[levels[depth - 1]]
+            path[depth - 1].prune(levels[depth - 1])
 
     def _remember(self, until: int, topic: bytes) -> None:
         """Note an end; those of messages that were replaced meanwhile go when they are the greater part."""

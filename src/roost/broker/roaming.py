@@ -2,10 +2,11 @@
 
     connected, subscribed, left, over ──▶ marked ──▶ tick ──▶ an announcement into every group (`broker.announcement`)
 
-Everything is told within `PAUSE` of its change, however often it changes; what is done (acknowledged through which
-number) is told with it. A session that is online is told again before it could expire elsewhere. Sessions that end
-with their links are told of only if they have shared subscriptions, for nodes to agree who is a member. What other
-nodes tell is `roost.broker.hearing`'s business.
+A change is told at once, or in the next `ROUND`. What is done (acknowledged through which number, and which QoS 2
+messages its client released) is told a round after it was handed over, a release at once, but of one session not more
+often than every `PAUSE`: many messages share one announcement. A session that is online is told again before it could
+expire elsewhere. Sessions that end with their links are told of only if they have shared subscriptions, for nodes to
+agree who is a member. What other nodes tell is `roost.broker.hearing`'s business.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Final
 
+from roost.broker.abroad import Abroad
 from roost.broker.announcement import MAX_DONE, Announcement
+from roost.broker.beat import TOPIC, Beat
 from roost.broker.message import Message
+from roost.broker.receipts import Receipts
 from roost.broker.session import Session
+from roost.broker.sharing import Open, Sharing, parts
 from roost.machine.contract import SECOND, earliest
 
+ROUND: Final = SECOND // 10
 PAUSE: Final = SECOND // 2
 REFRESH_S: Final = 3600  # at most, between two announcements of a session that is online
 MAX_PAYLOAD_BYTES: Final = 7000  # of an announcement, which is one reading
@@ -33,17 +39,28 @@ class Roaming:
 
     def __init__(self, groups: Mapping[bytes, tuple[int, bytes]]) -> None:
         self.told = 0
+        self.receipts: Final = Receipts()
+        self.sharing: Final = Sharing()
         self.too_large = 0  # sessions with so many subscriptions that they stay where they are
         self._groups: Final = groups
         self._changed: dict[bytes, Session] = {}  # by client; bound of both: the sessions, and those that ended
-        self._progressed: dict[bytes, Session] = {}
-        self._refresh: dict[bytes, int] = {}  # by client that is online, when to tell again; bound: the sessions
-        self._refreshing: list[tuple[int, bytes]] = []  # the same as a heap, with some that are out of date
+        self._progressed: dict[bytes, Session] = {}  # online, with something that is not told
+        self._is_urgent = False  # some of it is a release
+        self._is_fresh = False  # some of it was handed over since the last round
+        self._refresh: dict[bytes, int] = {}  # by client, when to tell again, 0 for not; bound: as the heap
+        self._refreshing: list[tuple[int, bytes]] = []  # the same as a heap, or earlier; bound: clients in `REFRESH_S`
+        self._members: dict[bytes, None] = {}  # clients here that share, and others were told of; bound: the sessions
+        self._started = 0
         self._due: int | None = None
+        self._last = 0  # when something was told
 
     def is_ours(self, stream: bytes) -> bool:
         """Whether a stream is one of our panels'."""
         return any(stream.startswith(panel) for _, panel in self._groups.values())
+
+    def group_of(self, stream: bytes) -> bytes:
+        """The group of a stream."""
+        return next((group for group in self._groups if stream.startswith(group)), b"")
 
     def panel_of(self, stream: bytes) -> bytes:
         """Our panel in the group of a stream."""
@@ -51,6 +68,8 @@ class Roaming:
 
     def changed(self, session: Session) -> None:
         """A session came, left, is over, or has other subscriptions."""
+        if self.sharing.tracks and _shares(session):
+            self.sharing.is_unsettled = True
         abroad = session.abroad
         if abroad is None or not abroad.elsewhere or session.gone:
             self._changed[session.client] = session
@@ -62,8 +81,13 @@ class Roaming:
         if session.abroad is not None:
             session.abroad.returned = False
         for delivery in [*session.inflight.values(), *session.again, *session.queue]:
+            message = delivery.message
             if delivery.qos:
-                self.hand(session, delivery.message)
+                self.hand(session, message)
+            if delivery.shared is not None and message.origin is not None:
+                filter_ = b"$share/" + delivery.shared[0] + b"/" + delivery.shared[1]
+                opened = Open(delivery.qos, session.client, b"", message.time)
+                self.sharing.restore(filter_, message.origin[1], message.origin[2], opened)
 
     def hand(self, session: Session, message: Message) -> None:
         """A session gets a message that other nodes may hold for it too: they are told when it is done."""
@@ -71,81 +95,154 @@ class Roaming:
             abroad = session.groups()
             if not abroad.elsewhere:
                 abroad.hand(message.origin[1], message.origin[2])
-                self._progressed[session.client] = session
+                if session.link is not None:
+                    self._progressed[session.client] = session
+                    self._is_fresh = True
+
+    def release(self, session: Session, packet_id: int) -> bool:
+        """A client has released a QoS 2 message; whether another node, or this one, had it in a group."""
+        if session.persistent:
+            session.groups().released = True
+            self._progressed[session.client] = session
+            self._is_urgent = True
+        return self.receipts.release(session.client, packet_id)
+
+    def heard(self, panel: bytes, now: int) -> None:
+        """A node said something."""
+        self.sharing.sign(panel, now)
+
+    def tell_members(self, sessions: Mapping[bytes, Session]) -> None:
+        """Tell a node of members that did not know of them, or does not any more."""
+        self._changed.update({client: sessions[client] for client in self._members if client in sessions})
 
     def schedule(self, now: int) -> None:
         """End of a call: see that what was marked is told."""
-        if self._due is None and (self._changed or self._progressed):
-            self._due = now + PAUSE
+        if not self._started:
+            self._started = now
+        if self._changed or self._is_urgent:
+            due = max(now, self._last + ROUND)
+        elif self._progressed:
+            due = now + (ROUND if self._is_fresh else PAUSE)
+        else:
+            return
+        if self._due is None or due < self._due:
+            self._due = due
 
     def deadline(self) -> int | None:
         """When something is to be told."""
-        return earliest(self._due, self._refreshing[0][0] if self._refreshing else None)
+        due = earliest(self._due, self._refreshing[0][0] if self._refreshing else None)
+        return earliest(due, self.sharing.deadline(bool(self._members)))
 
     def tick(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
         """What is to be told now: announcements, each for a tree."""
         while self._refreshing and self._refreshing[0][0] <= now:
             due, client = heappop(self._refreshing)
+            again = self._refresh.pop(client)
             session = sessions.get(client)
-            if self._refresh.get(client) == due and session is not None and session.link is not None:
+            if again > due:
+                self._tell_again(client, again)
+            elif again and session is not None and session.link is not None:
                 self._changed[client] = session
                 self._due = now
+        found = self._beats(sessions, now)
         if self._due is None or self._due > now:
-            return []
+            return found
         self._due = None
+        self._is_urgent = False
+        self._is_fresh = False
         changed, self._changed = self._changed, {}
         progressed, self._progressed = self._progressed, {}
-        found: list[tuple[int, Message]] = []
         for session in changed.values():
             found += self._announced(session, now, has_changed=True)
         for client, session in progressed.items():
             if client not in changed and not session.gone:
                 found += self._announced(session, now, has_changed=False)
+        if found:
+            self._last = now
         self.told += len(found)
+        return found
+
+    def _beats(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
+        self.sharing.listen(now)
+        shares = self.sharing.tell(sessions, bool(self._members), now)
+        found: list[tuple[int, Message]] = []
+        for group, (tree, panel) in () if shares is None else self._groups.items():
+            for part in parts([share for share in shares or () if share.stream.startswith(group)]):
+                payload = Beat(panel, self._started, part).encode()
+                if len(payload) > MAX_PAYLOAD_BYTES:
+                    self.too_large += 1
+                else:
+                    found.append((tree, Message(TOPIC, payload, 1, False, b"", 0, b"", now)))  # noqa: FBT003
         return found
 
     def _announced(self, session: Session, now: int, *, has_changed: bool) -> list[tuple[int, Message]]:
         online = session.link is not None and not session.gone
         lasts = (session.persistent or online) and not session.gone
-        shares = any(options.shared is not None for options in session.subscriptions.values())
+        shares = _shares(session)
         roams = lasts and (session.persistent or shares)
         if not roams and (session.abroad is None or not session.abroad.told):
             return []  # nobody has heard of it
         abroad = session.groups()
         abroad.told = roams
-        expiry_s = session.expiry_s if roams else 0
-        if online and roams:
-            self._refresh[session.client] = now + SECOND * refresh_s(expiry_s)
-            heappush(self._refreshing, (self._refresh[session.client], session.client))
+        if online and shares:
+            self._members[session.client] = None
         else:
-            self._refresh.pop(session.client, None)
-        done = done_of(session)
-        if not has_changed and not done:
-            self._progressed[session.client] = session
+            self._members.pop(session.client, None)
+        expiry_s = session.expiry_s if roams else 0
+        is_due = has_changed or abroad.look <= now
+        through = done_of(session) if is_due else {}
+        done = {stream: number for stream, number in through.items() if number > abroad.done.get(stream, 0)}
+        if is_due:
+            abroad.look = now + PAUSE
+        if not has_changed and not done and not (abroad.released and is_due):
+            self._watch(session, abroad)
             return []
+        if online and roams:
+            self._tell_again(session.client, now + SECOND * refresh_s(expiry_s))
+        elif session.client in self._refresh:
+            self._refresh[session.client] = 0
+        abroad.released = False
+        held = frozenset([*session.incoming, *self.receipts.held(session.client)])
         found: list[tuple[int, Message]] = []
-        for group, (tree, _) in self._groups.items():
-            for part, through in enumerate(_parts(group, done)):
+        for group, (tree, panel) in self._groups.items():
+            for part, of_part in enumerate(_parts(group, done)):
                 told = dict(session.subscriptions) if part == 0 else None
                 said = Announcement(
                     session.client,
                     session.user,
                     session.born,
-                    max(session.born, abroad.began),
+                    abroad.came if abroad.elsewhere else max(session.born, abroad.began),
                     expiry_s,
                     online and roams,
                     told,
-                    through,
+                    of_part,
+                    panel,
+                    held,
                 )
                 payload = said.encode()
                 if len(payload) > MAX_PAYLOAD_BYTES:
                     self.too_large += 1
                 else:
                     found.append((tree, Message(said.topic, payload, 1, False, b"", 0, b"", now)))  # noqa: FBT003
-        abroad.handed = {stream: high for stream, high in abroad.handed.items() if done.get(stream, 0) < high}
-        if abroad.handed and not session.gone:
-            self._progressed[session.client] = session
+        for stream, number in done.items():
+            abroad.note_done(stream, number)
+        abroad.handed = {stream: high for stream, high in abroad.handed.items() if through.get(stream, 0) < high}
+        self._watch(session, abroad)
         return found
+
+    def _tell_again(self, client: bytes, due: int) -> None:
+        if client not in self._refresh:
+            heappush(self._refreshing, (due, client))
+        self._refresh[client] = due
+
+    def _watch(self, session: Session, abroad: Abroad) -> None:
+        """See later what a session has done; without a link it does nothing, and what it is to get is handed again."""
+        if (abroad.handed or abroad.released) and session.link is not None:
+            self._progressed[session.client] = session
+
+
+def _shares(session: Session) -> bool:
+    return any(options.shared is not None for options in session.subscriptions.values())
 
 
 def refresh_s(expiry_s: int) -> int:

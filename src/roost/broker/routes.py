@@ -1,17 +1,23 @@
 """What is known of a topic, and of all subscriptions: `Route`, `Target` and the `Router` that remembers them.
 
-A route is good until a subscription changes that could change it; whoever holds one looks at `valid`. What happens to a
-message on its route is in `roost.broker.routing`.
+A route is good until a subscription changes that could change it; whoever holds one looks at `valid`. Links remember
+routes as well: what is counted stays so until all routes are forgotten, by the links too, for only then it is gone.
+What happens to a message on its route is in `roost.broker.routing`.
 """
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
-from roost.broker.filters import Options, Subscriptions
+from roost.broker.filters import Options, Subscriptions, cost_of, own_cost_of
+from roost.broker.link import MAX_ROUTES, Link
 from roost.broker.message import Message
 from roost.broker.session import Session
 from roost.broker.shared import Group, Shares
+
+_ROUTE_BYTES: Final = 450  # what each costs beside its topic, measured and rounded up
+_TARGET_BYTES: Final = 250
+_PLACE_BYTES: Final = 100  # in the table of a link
 
 
 class Trees(Protocol):
@@ -63,12 +69,15 @@ class Route:
 
 
 class Router:
-    """All subscriptions, and the routes that are remembered; bounds: filters per session, settings.max_routes."""
+    """All subscriptions, and the routes that are remembered; their bounds are in `roost.broker.memory`."""
 
     def __init__(self) -> None:
         self.subscriptions: Final = Subscriptions()
         self.shares: Final = Shares()
         self.routes: dict[bytes, Route] = {}
+        self.routes_bytes = 0  # of those that were made since all were forgotten, and of links' tables
+        self._tables: dict[int, dict[bytes, Route]] = {}  # of links that remember some, by link; bound: the links
+        self._own_bytes = 0  # of filters, beside their branches
         self.levels = Subscriptions()  # durability by filter; its subscribers are places in `settings.durable`
 
     def learn_levels(self, filters: list[bytes], options: Options) -> None:
@@ -79,7 +88,11 @@ class Router:
 
     def add(self, filter_: bytes, bare: bytes, session: Session, options: Options) -> bool:
         """Subscribe; `bare` is the filter without `$share/<name>/`. True when it is new."""
+        if filter_ not in session.subscriptions:
+            session.filter_bytes += cost_of(filter_)
+            self._own_bytes += own_cost_of(filter_)
         session.subscriptions[filter_] = options
+        session.touched.append(filter_)
         self.changed(bare)
         if options.shared is not None:
             return self.shares.add(options.shared, bare, session.number, options)
@@ -90,10 +103,36 @@ class Router:
         options = session.subscriptions.pop(filter_, None)
         if options is None:
             return False
+        session.filter_bytes -= cost_of(filter_)
+        self._own_bytes -= own_cost_of(filter_)
+        session.touched.append(filter_)
         self.changed(bare)
         if options.shared is not None:
             return self.shares.remove(options.shared, bare, session.number)
         return self.subscriptions.remove(bare, session.number)
+
+    @property
+    def filters_bytes(self) -> int:
+        """What all filters take of memory."""
+        return self._own_bytes + self.subscriptions.held_bytes + self.shares.held_bytes
+
+    def remember(self, route: Route) -> None:
+        """Have a route found again."""
+        self.routes[route.topic] = route
+        self.routes_bytes += len(route.topic) + _ROUTE_BYTES + _TARGET_BYTES * len(route.targets)
+
+    def remember_for(self, link: Link, route: Route) -> None:
+        """Have a link find a route again that its client may publish by."""
+        if len(link.routes) >= MAX_ROUTES:
+            link.routes.clear()
+        link.routes[route.topic] = route
+        self._tables[link.id] = link.routes
+        self.routes_bytes += _PLACE_BYTES
+
+    def left(self, link: Link) -> None:
+        """A link is over."""
+        link.routes.clear()
+        self._tables.pop(link.id, None)
 
     def changed(self, bare: bytes) -> None:
         """Forget the routes that a filter may touch."""
@@ -108,4 +147,8 @@ class Router:
         """Forget all routes."""
         for route in self.routes.values():
             route.valid = False
+        for table in self._tables.values():
+            table.clear()
         self.routes = {}
+        self._tables = {}
+        self.routes_bytes = 0

@@ -16,11 +16,13 @@ from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.message import Message
 from roost.broker.routes import Route, Target
+from roost.broker.session import Session
 from roost.broker.settings import DISK, RECEIVED
-from roost.broker.shared import NOBODY, Group
+from roost.broker.shared import Group
 from roost.machine.contract import Rejected
 
 _SAMPLE_BYTES: Final = 64
+_MAX_TRIES: Final = 64  # members of a shared subscription that are asked for room
 
 
 def route_of(core: Core, topic: bytes) -> Route:
@@ -29,7 +31,7 @@ def route_of(core: Core, topic: bytes) -> Route:
     if route is not None:
         return route
     router = core.router
-    if len(router.routes) >= core.max_routes:
+    if len(router.routes) >= core.max_routes or router.routes_bytes >= core.max_routes_bytes:
         core.stats.routes_forgotten += len(router.routes)
         router.forget()
     gateway = core.gateway
@@ -47,7 +49,7 @@ def route_of(core: Core, topic: bytes) -> Route:
     route.targets = list(found.values())
     route.groups = router.shares.matches(topic)
     route.plain = route.tree is None and not route.groups
-    router.routes[topic] = route
+    router.remember(route)
     return route
 
 
@@ -95,19 +97,36 @@ def deliver_to(core: Core, target: Target, message: Message, sync: bool, hold: i
 def deliver_shared(core: Core, group: Group, message: Message, sync: bool, hold: int, now: int) -> int:  # noqa: FBT001
     """Deliver to one member of a shared subscription who may read it; returns what to wait for."""
     for _ in range(len(group)):
-        number = group.choose(core.online)
-        options = group.options_of(number) if number != NOBODY else None
-        if options is None:
-            return 0
-        session = core.numbers[number]
+        session = core.numbers[group.choose(core.online)]
         if not core.access.may_receive(session.user, session.client, message.topic):
             continue
+        if not has_room(core, session, message):
+            session = _with_room(core, group, session, message)
+        options = group.options_of(session.number)
+        assert options is not None  # noqa: S101  it is a member
         identifiers = [options.identifier] if options.identifier else None
         retained = message.retain and options.retain_as_published
         qos = min(message.qos, options.qos)
         by = (group.name, group.filter)
         return deliver(core, session, message, qos, retained, identifiers, sync, hold, by, now)
     return 0
+
+
+def _with_room(core: Core, group: Group, full: Session, message: Message) -> Session:
+    """Another member for a message whose turn it is at one whose queue is full: online if one is, else any."""
+    found = full
+    for number in group.members()[:_MAX_TRIES]:
+        session = core.numbers[number]
+        if has_room(core, session, message) and core.access.may_receive(session.user, session.client, message.topic):
+            if session.link is not None:
+                return session
+            found = session if found is full else found
+    return found
+
+
+def has_room(core: Core, session: Session, message: Message) -> bool:
+    """Whether a session can hold a message without losing one."""
+    return len(session.queue) < core.max_queued and session.held_bytes + message.size <= core.max_queued_bytes
 
 
 def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a C call

@@ -40,6 +40,9 @@ class Delivery:
         self.shared: tuple[bytes, bytes] | None = None  # the shared subscription that it came by
 
 
+_NOTHING: Final[deque[Delivery]] = deque(maxlen=0)  # most sessions have nothing waiting, and a deque is 700 bytes
+
+
 class Session:
     """One client's session; bounded by settings.max_sessions."""
 
@@ -49,6 +52,8 @@ class Session:
         self.user = user
         self.link: Link | None = None
         self.subscriptions: dict[bytes, Options] = {}  # by the whole filter; bound: settings.max_filters
+        self.filter_bytes = 0  # of all of them; bound: settings.max_filter_bytes
+        self.touched: list[bytes] = []  # filters whose rows are to be written or deleted; bound: those of one call
         self.expiry_s = 0
         self.ended = 0  # when its link was lost, 0 while it has one
         self.armed = 0  # when its timer fires, 0 for not
@@ -63,8 +68,9 @@ class Session:
         self.next_number = 1
         self.inflight: dict[int, Delivery] = {}  # by packet id, in the order of sending; bound: the link's quota
         self.again: list[Delivery] = []  # sent by an earlier link, to be sent again; bound: what it had in flight
-        self.queue: deque[Delivery] = deque()  # bound: settings.max_queued and max_queued_bytes
+        self.queue: deque[Delivery] = _NOTHING  # bound: settings.max_queued and max_queued_bytes
         self.held_bytes = 0  # of all three
+        self.queued_bytes = 0  # of the queue alone
         self.waiting = 0  # how many in the queue are of QoS 0: later ones must not overtake them
         self.dropped = 0
         self.incoming: dict[int, int] = {}  # QoS 2 ids of the client → ticket; bound: settings.receive_maximum
@@ -81,12 +87,11 @@ class Session:
             self.abroad = Abroad()
         return self.abroad
 
-    def pop(self) -> None:
-        """Take out what is to be sent next."""
-        if self.again:
-            del self.again[0]
-        else:
-            self.queue.popleft()
+    def put(self, delivery: Delivery) -> None:
+        """Have something wait behind all others."""
+        if self.queue is _NOTHING:
+            self.queue = deque()
+        self.queue.append(delivery)
 
     def number_next(self) -> int:
         """Give out the next number."""

@@ -37,17 +37,24 @@ class BrokerSettings:
     max_retained: int = 100_000
     max_retained_bytes: int = 256 << 20
     max_routes: int = 65_536  # topics whose receivers are remembered
+    max_routes_bytes: int = 128 << 20
+    max_filters_bytes: int = 256 << 20
+    max_wills_bytes: int = 64 << 20
+    max_links_bytes: int = 256 << 20  # packets that are not whole, CONNECTs that are not judged, aliases
 
     # bounds per client
     max_packet_bytes: int = 1 << 20
+    max_connect_bytes: int = 256 << 10  # a packet of who is not let in; the largest will and password fit
     max_inflight: int = 1024
     receive_maximum: int = 1024  # QoS 1 and 2 publications of a client that are not acknowledged
     max_queued: int = 10_000
     max_queued_bytes: int = 16 << 20
     max_filters: int = 1_000
+    max_filter_bytes: int = 4 << 20  # of all of a session's filters
     max_levels: int = 128
     max_early_bytes: int = 64 << 10  # what a client may send before it is let in
     topic_alias_maximum: int = 64
+    max_sent_aliases: int = 64  # that we use towards a client that takes more
     high_water_bytes: int = 1 << 20
     max_client_id_bytes: int = 1024
 

@@ -94,6 +94,11 @@ class Shares:
         """How many memberships there are."""
         return self._count
 
+    @property
+    def held_bytes(self) -> int:
+        """What the filters take of memory."""
+        return self._filters.held_bytes
+
     def add(self, name: bytes, filter_: bytes, who: int, options: Options) -> bool:
         """Subscribe, or replace the options; True when this subscriber was no member."""
         group = self._groups.get((name, filter_))

@@ -31,18 +31,18 @@ class Since(NamedTuple):
     number: int = 0
 
 
-def since_of(user: list[tuple[bytes, bytes]]) -> bytes:
-    """What the user properties of a SUBSCRIBE say, empty if nothing."""
+def since_of(user: list[tuple[bytes, bytes]]) -> bytes | None:
+    """What the user properties of a SUBSCRIBE say, None if nothing."""
     for name, value in user:
         if name == PROPERTY:
             return value
-    return b""
+    return None
 
 
-def split_since(filter_: bytes) -> tuple[bytes, bytes]:
-    """Take `$since/<when>/<filter>` apart: when, and the filter; when is empty for any other filter."""
+def split_since(filter_: bytes) -> tuple[bytes | None, bytes]:
+    """Take `$since/<when>/<filter>` apart: when, and the filter; when is None for any other filter."""
     if not filter_.startswith(PREFIX):
-        return b"", filter_
+        return None, filter_
     when, _, rest = filter_[len(PREFIX) :].partition(b"/")
     return when, rest
 

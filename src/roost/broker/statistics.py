@@ -11,8 +11,8 @@ from typing import Final
 from roost.machine.contract import SECOND
 
 PREFIX: Final = b"$SYS/broker/"
-MAX_TOPICS: Final = 64
-MAX_TOPICS_BYTES: Final = 65_536
+MAX_TOPICS: Final = 128
+MAX_TOPICS_BYTES: Final = 256 << 10
 
 
 class Statistics:
@@ -30,6 +30,7 @@ class Statistics:
         self.dropped_full = 0  # a queue was full
         self.dropped_total = 0  # all queues together were too large
         self.dropped_large = 0  # above the client's Maximum Packet Size
+        self.refused_large = 0  # packets of clients, above the server's limits
         self.expired = 0
         self.denied = 0  # publications that were not allowed
         self.links_opened = 0
@@ -40,6 +41,8 @@ class Statistics:
         self.taken_over = 0
         self.routes_forgotten = 0
         self.filters_refused = 0
+        self.wills_refused = 0
+        self.links_relieved = 0  # ended for the bytes that all links made us hold
         self.bad_rows = 0
         self.unkept = 0
         self.unknown_acks = 0
@@ -57,8 +60,8 @@ class Statistics:
         self.slow = 0  # links that are above the high-water mark
 
 
-def topics(statistics: Statistics, release: str, uptime: int) -> list[tuple[bytes, bytes]]:
-    """Every topic under `$SYS` and what it says."""
+def topics(statistics: Statistics, more: list[tuple[str, int]], release: str, uptime: int) -> list[tuple[bytes, bytes]]:
+    """Every topic under `$SYS` that says a number, and a few that say more; `docs/mqtt.md` lists them."""
     values: list[tuple[str, int]] = [
         ("clients/total", statistics.sessions),
         ("clients/connected", statistics.connected),
@@ -67,8 +70,11 @@ def topics(statistics: Statistics, release: str, uptime: int) -> list[tuple[byte
         ("clients/inactive", statistics.sessions - statistics.connected),
         ("clients/maximum", statistics.connected_most),
         ("clients/expired", statistics.sessions_expired),
+        ("clients/refused", statistics.sessions_refused),
+        ("clients/taken_over", statistics.taken_over),
         ("clients/slow", statistics.slow),
         ("messages/received", statistics.received),
+        ("messages/refused/large", statistics.refused_large),
         ("publish/messages/received", statistics.publish_received),
         ("publish/messages/sent", statistics.publish_sent),
         ("publish/messages/dropped", statistics.dropped),
@@ -85,7 +91,19 @@ def topics(statistics: Statistics, release: str, uptime: int) -> list[tuple[byte
         ("subscriptions/count", statistics.subscriptions),
         ("shared_subscriptions/count", statistics.shared),
         ("retained messages/count", statistics.retained),
+        ("retained messages/bytes", statistics.retained_bytes),
+        ("retained messages/refused", statistics.retained_refused),
+        ("subscriptions/refused", statistics.filters_refused),
+        ("wills/refused", statistics.wills_refused),
+        ("routes/forgotten", statistics.routes_forgotten),
+        ("acknowledgements/unknown", statistics.unknown_acks),
+        ("connections/opened", statistics.links_opened),
         ("connections/refused", statistics.links_refused),
+        ("connections/ended/errors", statistics.protocol_errors),
+        ("connections/ended/bytes", statistics.links_relieved),
+        ("rows/unreadable", statistics.bad_rows),
+        ("rows/unwritten", statistics.unkept),
+        *more,
     ]
     told = [(PREFIX + name.encode(), b"%d" % value) for name, value in values]
     told.append((PREFIX + b"uptime", b"%d seconds" % (uptime // SECOND)))

@@ -19,13 +19,13 @@ from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.readable import message_of
 from roost.machine import SECOND
-from roost.naming import Name
 from roost.naming.building import Group
+from roost.naming.name import Name
 from roost.pubsub.repos.repo import Repo
 from roost.repo.catalogue import catalogue_of
 from roost.repo.holding import Holding
 from roost.repo.numbering import numbered as parse_numbered
-from roost.repo.shelving import Kept
+from roost.repo.shelf_effects import Kept
 
 MAX_STREAMS: Final = 200_000  # whose position is known; as many as a repo holds
 GAP: Final = 30 * SECOND
@@ -52,12 +52,15 @@ class Succession:
         began: int,
         positions: Mapping[bytes, int],
         fresh: dict[bytes, Message] | None = None,
+        *,
+        piece: int = PIECE,
     ) -> None:
         self.passed_over = 0  # numbers that a gap hid
         self._group: Final = group.name
         self._fresh: Final = {} if fresh is None else fresh
         self._concerned: Final[dict[bytes, bool]] = {}  # by stream, whether it is one of readings; bound: MAX_STREAMS
         self._repo: Final = repo
+        self._piece: Final = piece
         self._began: Final = began
         self._positions: Final[dict[bytes, int]] = dict(positions)  # bound: MAX_STREAMS
         self._gaps: Final[dict[bytes, tuple[int, int]]] = {}  # until when a stream waits for numbers, up to which one
@@ -92,10 +95,10 @@ class Succession:
         messages: list[Message] = []
         moved: dict[bytes, int] = {}
         for stream in list(self._behind):
-            if len(messages) < PIECE:
+            if len(messages) < self._piece:
                 self._catch_up(stream, messages, moved, now)
         for stream, (until, through) in list(self._gaps.items()):
-            if until <= now and len(messages) < PIECE:
+            if until <= now and len(messages) < self._piece:
                 del self._gaps[stream]
                 self._catch_up(stream, messages, moved, now, through)
         return News(messages, moved)
@@ -157,7 +160,7 @@ class Succession:
         row = self._repo.shelf.holdings.of(name)
         position = self.position(stream)
         is_more = True
-        while is_more and len(messages) < PIECE:
+        while is_more and len(messages) < self._piece:
             position = _behind_run(row.gone, position)
             before = position
             for number, wire in self._repo.store.range(name, position + 1, row.highest, _BUNDLE):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from heapq import nsmallest
+from typing import Final
+
 from roost.broker.core import Core
 from roost.broker.message import Message
 from roost.broker.routing import publish, route_of
-from roost.broker.statistics import topics
+from roost.broker.session import Session
+from roost.broker.statistics import PREFIX, topics
 from roost.machine.contract import SECOND
+
+MAX_WORST: Final = 10  # clients that are told by name
 
 
 def measure(core: Core) -> None:
@@ -25,13 +32,46 @@ def measure(core: Core) -> None:
 def tell(core: Core, now: int) -> None:
     """Publish what changed since the last time."""
     measure(core)
-    for topic, payload in topics(core.stats, core.settings.release, now - core.started):
+    told = topics(core.stats, _counted_by_parts(core), core.settings.release, now - core.started)
+    told.append((PREFIX + b"clients/dropped", _worst(core)))
+    for topic, payload in told:
         found = core.system.matching(topic, now)
         if found and found[0][1].payload == payload:
             continue
         message = Message(topic, payload, 0, False, b"", 0, b"", now)  # noqa: FBT003  a C call
         core.system.set(topic, message, message.size)
         publish(core, message, route_of(core, topic), 0, now)
+
+
+def _counted_by_parts(core: Core) -> list[tuple[str, int]]:
+    """What the parts of the broker count themselves, and the driver."""
+    limiter = core.limiter
+    return [
+        ("connections/refused/total", limiter.refused_in_all),
+        ("connections/refused/address", limiter.refused_by_address),
+        ("connections/refused/rate", limiter.refused_by_rate),
+        ("connections/refused/failures", limiter.refused_by_failures),
+        ("connections/refused/user", limiter.refused_by_user),
+        ("connections/bytes", core.links_bytes),
+        ("subscriptions/bytes", core.router.filters_bytes),
+        ("wills/bytes", core.wills_bytes),
+        ("routes/count", len(core.router.routes)),
+        ("routes/bytes", core.router.routes_bytes),
+        ("roaming/large", 0 if core.roaming is None else core.roaming.too_large),
+        *core.outside.items(),
+    ]
+
+
+def _worst(core: Core) -> bytes:
+    """The clients that lost most messages, and how many each."""
+    losers = [session for session in core.sessions.values() if session.dropped]
+    worst = nsmallest(MAX_WORST, losers, key=_rank)
+    names = [{"client": session.client.decode(), "dropped": session.dropped} for session in worst]
+    return json.dumps(names, ensure_ascii=False).encode()
+
+
+def _rank(session: Session) -> tuple[int, bytes]:
+    return -session.dropped, session.client
 
 
 def next_time(core: Core, now: int) -> int:
@@ -49,4 +89,8 @@ def sizes(core: Core) -> dict[str, tuple[int, int]]:
         "retained": (len(core.retained), settings.max_retained),
         "retained bytes": (core.retained.held_bytes, settings.max_retained_bytes),
         "routes": (len(core.router.routes), settings.max_routes),
+        "routes bytes": (core.router.routes_bytes, settings.max_routes_bytes),
+        "filters bytes": (core.router.filters_bytes, settings.max_filters_bytes),
+        "wills bytes": (core.wills_bytes, settings.max_wills_bytes),
+        "links bytes": (core.links_bytes, settings.max_links_bytes),
     }

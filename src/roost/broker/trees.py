@@ -77,11 +77,16 @@ class Trees:
         return refusal or ("" if found.has_room(message.topic) else "the group has as many streams as there may be")
 
 
+def has_levels(topic: bytes) -> bool:
+    """Whether a topic has as many levels as a stream has parts."""
+    return MIN_PARTS <= topic.count(b"/") + 1 <= MAX_PARTS
+
+
 def why_not(name_bytes: int, message: Message) -> str:
     """Why a message cannot be a reading of a panel whose name has so many bytes, empty if it can."""
-    parts = message.topic.count(b"/") + 1
-    if not MIN_PARTS <= parts <= MAX_PARTS:
-        return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {parts}"
+    if not has_levels(message.topic):
+        levels = message.topic.count(b"/") + 1
+        return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {levels}"
     size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept)
     if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_READING_BYTES:
         return f"a message of a group is one packet of {MAX_READING_BYTES} bytes at most, all included: make it smaller"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from roost.broker.announcement import RESERVED
 from roost.broker.core import Core
+from roost.broker.memory import set_will
 from roost.broker.message import Message
 from roost.broker.routing import publish_anywhere
 from roost.broker.session import Session
@@ -30,7 +31,7 @@ def lost(core: Core, session: Session, now: int) -> None:
 def speak(core: Core, session: Session, now: int) -> None:
     """Publish the will, once."""
     will = session.will
-    session.will = None
+    set_will(core, session, None)
     session.will_due = 0
     if will is None:
         return

@@ -39,6 +39,16 @@ class Letters:
         return [found.option_strings[0] for found in self._actions if getattr(options, found.dest) != found.default]
 
 
+class _Url(argparse.Action):
+    """A URL says where the server is; so do -h and -p, and the later of them counts, as with mosquitto."""
+
+    def __call__(
+        self, _: argparse.ArgumentParser, options: argparse.Namespace, url: str | Sequence[Any] | None, *_letter: object
+    ) -> None:
+        options.url = url
+        options.host = options.port = None
+
+
 def is_mqtt(options: argparse.Namespace, required: Sequence[str]) -> bool:
     """Which form of the verb this is; ends it with its usage when letters of both are given, or too few of either."""
     if options.host == "":
@@ -61,7 +71,13 @@ def add_connection(letters: Letters) -> None:
     add = letters.add
     add("-h", "--host", nargs="?", const="", metavar="HOST", help="the server (default: localhost); help is --help")
     add("-p", "--port", type=int, metavar="PORT", help="its port (default: 1883, with TLS 8883)")
-    add("-L", "--url", metavar="URL", help="all in one: mqtt[s]://[user[:password]@]host[:port]/topic, or ws[s]://…")
+    add(
+        "-L",
+        "--url",
+        action=_Url,
+        metavar="URL",
+        help="all in one: mqtt[s]://[user[:password]@]host[:port]/topic, or ws[s]://…",
+    )
     add("--unix", metavar="PATH", help="connect through a Unix socket")
     add("--ws", action="store_true", help="speak MQTT over WebSocket")
     add("--ws-path", metavar="PATH", default="/mqtt", help="the path of the WebSocket (default: /mqtt)")

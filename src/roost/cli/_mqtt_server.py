@@ -35,12 +35,13 @@ class Server:
 
 def server_of(options: argparse.Namespace) -> Server:
     """Read the letters; raises `BadConfig` for what contradicts itself."""
-    if sum(given is not None for given in (options.host, options.url, options.unix)) > 1:
-        raise BadConfig("-h, -L and --unix all say where the server is: give one of them")
-    host, port, user, password, topic = options.host or "localhost", None, None, None, None
+    if options.unix is not None and (options.host is not None or options.url is not None):
+        raise BadConfig("--unix says where the server is, and so do -h and -L: leave them out")
+    host, port, user, password, topic = "localhost", None, None, None, None
     tls = web = False
     if options.url is not None:
         host, port, user, password, topic, tls, web = _read_url(options.url)
+    host = host if options.host is None else options.host
     port = port if options.port is None else options.port
     tls = tls or port == _TLS_PORT or any((options.cafile, options.capath, options.tls_use_os_certs, options.cert))
     if port is None:

@@ -10,7 +10,7 @@ from roost.cli.node import calm_collector, start_log
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from roost.host.mqtt.config import Config
     from roost.host.mqtt.running import Running
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("run", "reload", "check", "sample"),
         default="run",
-        help="run (default); reload: have the one that runs read users, permissions and certificates again; "
+        help="run (default); reload: have the one that runs read again who may come in, and its limits; "
         "check: say what is wrong with a configuration and its files; sample: print one with every key",
     )
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="the configuration as YAML")
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         return _reload(config)
     start_log(verbose=options.verbose)
     with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-        runner.run(_serve(_within_limits(config)))
+        runner.run(_serve(_within_limits(config), lambda: config_of(options)))
     return 0
 
 
@@ -147,10 +147,10 @@ def _within_limits(config: Config) -> Config:
 def _check(config: Config) -> int:
     """Read everything that running it would read before anybody is let in; raises `BadConfig` with all mistakes."""
     from roost.cli import note
-    from roost.host.mqtt.listener import contexts_of
-    from roost.host.mqtt.reload import Sources, load
+    from roost.host.mqtt.config import sources_of
+    from roost.host.mqtt.reload import load
 
-    security = load(Sources(config.users, config.permissions, lambda: contexts_of(config.listeners)))
+    security = load(sources_of(config))
     for warning in security.warnings:
         note(warning)
     users = f"; users: {len(security.users)}" if config.users is not None else ""
@@ -176,7 +176,7 @@ def _reload(config: Config) -> int:
     return 0
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, read_again: Callable[[], Config]) -> None:
     import asyncio
     import signal
 
@@ -195,7 +195,7 @@ async def _serve(config: Config) -> None:
         print(f"{where}; sessions so far: {running.broker.statistics().sessions}", flush=True)
         calm_collector()
         print("ready; stop with Ctrl-C", flush=True)
-        reloading = asyncio.create_task(_reload_on(hangups, running))
+        reloading = asyncio.create_task(_reload_on(hangups, running, read_again))
         await stopped.wait()
         reloading.cancel()
         poll = running.server.poll
@@ -207,7 +207,7 @@ async def _serve(config: Config) -> None:
     )
 
 
-async def _reload_on(hangups: asyncio.Event, running: Running) -> None:
+async def _reload_on(hangups: asyncio.Event, running: Running, read_again: Callable[[], Config]) -> None:
     """Reload whenever SIGHUP comes; what is wrong is said, and everything stays as it was."""
     from roost.cli import note
     from roost.errors import BadConfig
@@ -216,8 +216,8 @@ async def _reload_on(hangups: asyncio.Event, running: Running) -> None:
         await hangups.wait()
         hangups.clear()
         try:
-            await running.reload()
+            await running.reload(read_again())
         except BadConfig as error:
             note(f"nothing was reloaded, everything stays as it was: {error}")
         else:
-            note("reloaded users, permissions and certificates")
+            note("reloaded users, permissions, certificates, authentication and limits")

@@ -12,7 +12,6 @@ beside its row: what one of the two does not give, the other does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -55,7 +54,7 @@ class RocksStore:
         self.mended = 0  # how often all was copied to a new store
         tidy_up(path)
         self._rows = RocksRows(path)
-        self._lock: Final = Lock()  # so that nobody reads while the store is opened anew
+        self._lock: Final = Lock()  # so that nobody reads while the store is opened anew, or forced to the disk
         self.is_doubtful: Final = self._rows.is_doubtful  # batches that were written may be missing
         self._mends: bool = True  # until there was no room for it
         self.damaged = 0  # packets and marks whose checksum was wrong, each time they were read
@@ -265,8 +264,9 @@ class RocksStore:
         writing = Writing(self._rows)
         for batch in batches:
             writing.add(batch)
-        with self._lock if self._rows.is_stuck else nullcontext():
+        with self._lock:  # nobody reads what may be lost with the machine
             self._rows.write(writing.finish())
+            self._rows.force()
 
     def _mend(self) -> None:
         """Copy what can be read to a new store, and go on with that; if there is no room, go on with this one."""

@@ -55,17 +55,18 @@ class Writing:
         return self._batch
 
     def _put(self, entry: Entry) -> None:
-        key = b"p" + entry.name.value
-        self._batch.put(key, sealed(key, entry.time.to_bytes(8, "big") + entry.wire))
-        self._times[key] = entry.time
-        stream, number = numbered(entry.name)
+        name, wire, time = entry
+        key = b"p" + name.value
+        self._batch.put(key, sealed(key, time.to_bytes(8, "big") + wire))
+        self._times[key] = time
+        stream, number = numbered(name)
         if not number:
-            self._batch.put(b"n" + entry.name.value, b"")
+            self._batch.put(b"n" + name.value, b"")
             return
-        self._batch.put(time_key(stream, entry.time, number), b"")
+        self._batch.put(time_key(stream, time, number), b"")
         block = block_key(stream, number // BLOCK)
-        if entry.time > self._latest_in(block):
-            self._blocks[block] = entry.time
+        if time > self._latest_in(block):
+            self._blocks[block] = time
 
     def _delete(self, name: Name) -> None:
         key = b"p" + name.value

@@ -4,6 +4,9 @@
   can be reached, which it finds by seeking: twice as far each time, then by halves.
 - A write that failed makes RocksDB refuse all that follow. The next one opens it anew, if there is room for what that
   takes; until then it can be read.
+- RocksDB's own synchronous write does not let Python go on meanwhile (rocksdict holds the interpreter's lock), forcing
+  the log afterwards does. So batches are written to the log first, where they survive the death of this process, and
+  the log is forced to the disk, where they survive the machine's.
 - A damaged log is read as far as it can be: each batch is there whole or not at all, but some that were written may be
   missing (`is_doubtful`).
 - rocksdict raises a bare `Exception` for everything, so what happened is read off the text.
@@ -47,8 +50,6 @@ class RocksRows:
         self.path: Final = path
         self.damaged = 0  # how often a block was found so
         self.is_stuck = False  # after a write that failed, until the store was opened anew
-        self._sync: Final = rocksdict.WriteOptions()
-        self._sync.sync = True
         self.is_doubtful = False  # a part of the log could not be read: batches that were written may be lost
         trouble = self._open()
         if "Corruption" in trouble:
@@ -161,18 +162,25 @@ class RocksRows:
         return rocksdict.WriteBatch(raw_mode=True)
 
     def write(self, batch: Any) -> None:  # noqa: ANN401
-        """Write a batch whole and force it to the disk; raises `OSError`."""
+        """Write a batch whole to the log; raises `OSError`."""
         if self.is_stuck:
             self._reopen()
         try:
-            self._db.write(batch, self._sync)
+            self._db.write(batch)
         except Exception as error:  # noqa: BLE001  see the module
-            trouble = str(error)
-        else:
-            return
+            raise self._failed(str(error)) from None
+
+    def force(self) -> None:
+        """Have all that was written on the disk; raises `OSError`."""
+        try:
+            self._db.flush_wal(sync=True)
+        except Exception as error:  # noqa: BLE001  see the module
+            raise self._failed(str(error)) from None
+
+    def _failed(self, trouble: str) -> OSError:
         self.is_stuck = True
         self.damaged += "Corruption" in trouble  # its housekeeping came upon a damaged block
-        raise _os_error(trouble, self.path)
+        return _os_error(trouble, self.path)
 
     def close(self) -> None:
         """Let the folder go."""

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.naming import Name
+from roost.naming.name import Name
 from roost.repo.holding import Holding
 from roost.repo.numbering import BEHIND
 from roost.wire import tlv
@@ -31,7 +31,7 @@ class Holdings:
     """Per stream what is held; at most `max_streams`, and how many more there would be was counted."""
 
     def __init__(self, max_streams: int = MAX_STREAMS) -> None:
-        self.max_streams: Final = max_streams
+        self.max_streams = max_streams
         self.refused = 0  # readings of streams that there was no room for
         self.size_bytes = 0
         self.count = 0

@@ -19,16 +19,16 @@ repo is there. Numbers, signatures and who is told are `roost.pubsub.repos.recor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from roost.errors import BadPacket
-from roost.naming import Name
+from roost.naming.name import Name
 from roost.naming.number import read_nni
 from roost.repo.cause import INSERT
 from roost.repo.numbering import numbered
 from roost.repo.store import Entry
-from roost.wire import Data, tlv
+from roost.wire import tlv
+from roost.wire.data import Data
 
 RECORD: Final = 150
 CAUSE: Final = 151
@@ -50,8 +50,7 @@ class Held(NamedTuple):
     high: int
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What one record says."""
 
     cause: int

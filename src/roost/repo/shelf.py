@@ -25,7 +25,7 @@ from roost.naming import Name
 from roost.repo.cause import DELETE, REPLICATION
 from roost.repo.holdings import MAX_STREAMS, Holdings
 from roost.repo.recount import restore
-from roost.repo.shelving import STREAM_MARK, Record, Shelving, Then, Wish
+from roost.repo.shelving import STREAM_MARK, Record, Shelving, Then, Wish, entry_of
 from roost.repo.store import Entry, Store, Unwritten, Write, Written
 from roost.wire import Data
 
@@ -71,22 +71,29 @@ class Shelf:
         self._marks_under_way: dict[bytes, bytes | None] = {}
         self._under_way: Shelving | None = None
         self._ticket = 0
+        self._certain = False  # whether the holdings know all that is in the store
 
     def start(self, _now: int) -> list[Effect]:
         """Read what is held; rows that are damaged, or not as the store is, were counted anew and are written."""
-        for stream, row in restore(self.store, self.holdings, STREAM_MARK):
+        corrected = restore(self.store, self.holdings, STREAM_MARK)
+        for stream, row in corrected:
             self._marks[STREAM_MARK + stream] = row
+        self._certain = not corrected
         return self.flush()
 
     # -- commands
 
     def put(self, packets: Sequence[Data], cause: int, then: Then, now: int) -> list[Effect]:
         """Keep packets; `then` gets for each of them why it was not kept, or nothing."""
-        return self._wish(Wish(packets, (), cause, then), now)
+        return self.keep([entry_of(packet) for packet in packets], cause, then, now)
+
+    def keep(self, entries: Sequence[Entry], cause: int, then: Then, now: int) -> list[Effect]:
+        """The same for who knows the event times of what is in the packets."""
+        return self._wish(Wish(entries, (), cause, then), now)
 
     def replace(self, packet: Data, then: Then, now: int) -> list[Effect]:
         """Write a packet again that was damaged or lost, as it came from another repo; nothing is told of it."""
-        wish = Wish((packet,), (), REPLICATION, then)
+        wish = Wish((entry_of(packet),), (), REPLICATION, then)
         wish.is_repair = True
         return self._wish(wish, now)
 
@@ -120,6 +127,7 @@ class Shelf:
         else:
             effects = []
             self.failed += 1
+            self._certain = False  # what a disk says it has not written may be there all the same
             self._marks = self._marks_under_way | self._marks
             for wish in made.wishes:
                 wish.outcome = [refusal or event.reason for refusal in wish.outcome]
@@ -162,7 +170,7 @@ class Shelf:
         return effects
 
     def _make(self) -> Shelving:
-        shelving = Shelving(self.store, self.holdings)
+        shelving = Shelving(self.store, self.holdings, certain=self._certain)
         count = 0
         while self._waiting and shelving.has_place_for(self._waiting[0]):
             wish = self._waiting[0]

@@ -14,19 +14,20 @@ that are no numbers of a stream marks b"g" and the name. When to write, and what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from roost.errors import BadPacket
 from roost.machine import Effect, Note
-from roost.naming import Name
+from roost.naming.name import Name
 from roost.naming.number import read_nni
 from roost.repo.cause import REPLICATION
+from roost.repo.holding import Holding
 from roost.repo.holdings import Holdings
 from roost.repo.numbering import MAX_NUMBER, numbered
+from roost.repo.shelf_effects import Dropped, Kept
 from roost.repo.store import Batch, Damaged, Entry, Store
-from roost.wire import Data
-from roost.wire.reading import EVENT_TIME, READING
+from roost.wire.data import Data
+from roost.wire.envelope import EVENT_TIME, READING
 from roost.wire.tlv import element
 
 STREAM_MARK: Final = b"s"
@@ -40,50 +41,36 @@ Then: TypeAlias = Callable[[list[str], int], list[Effect]]
 Record: TypeAlias = Callable[[list[Entry], int], list[Entry]]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept(Effect):
-    """Tell: these are on the disk now and were not before, and the repo's own records of them with them."""
-
-    entries: tuple[Entry, ...]
-    cause: int
-    records: tuple[Entry, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped(Effect):
-    """Tell: these are not in the store any more, and will not be; and the repo's own records of it."""
-
-    names: tuple[Name, ...]
-    cause: int
-    records: tuple[Entry, ...] = ()
-
-
 class Wish:
     """What somebody wants, and who goes on when it is done: packets to put, or names to drop."""
 
-    __slots__ = ("cause", "is_repair", "names", "outcome", "packets", "size_bytes", "then")
+    __slots__ = ("cause", "entries", "is_repair", "names", "outcome", "size_bytes", "then")
 
-    def __init__(self, packets: Sequence[Data], names: Sequence[Name], cause: int, then: Then) -> None:
-        self.packets: Final = packets
+    def __init__(self, entries: Sequence[Entry], names: Sequence[Name], cause: int, then: Then) -> None:
+        self.entries: Final = entries
         self.names: Final = names
         self.cause: Final = cause
         self.then: Final = then
         self.is_repair = False
-        self.size_bytes: Final = sum([len(packet.wire) for packet in packets])
+        self.size_bytes: Final = sum([len(entry.wire) for entry in entries])
         self.outcome: list[str] = []
 
     def __len__(self) -> int:
-        return len(self.packets) + len(self.names)
+        return len(self.entries) + len(self.names)
 
 
 class Shelving:
-    """What goes into one batch; the bound of all tables is the wishes that are taken in."""
+    """What goes into one batch; the bound of all tables is the wishes that are taken in.
 
-    def __init__(self, store: Store, holdings: Holdings) -> None:
+    If it is `certain` that the rows know all that is in the store, what is above them all need not be looked for there.
+    """
+
+    def __init__(self, store: Store, holdings: Holdings, *, certain: bool = False) -> None:
         self.conflicts = 0
         self.wishes: Final[list[Wish]] = []
         self.notes: Final[list[Effect]] = []
         self._store: Final = store
+        self._certain: Final = certain
         self._draft: Final = holdings.draft()
         self._max_streams: Final = holdings.max_streams
         self._cause = REPLICATION  # or the one other cause of the batch
@@ -107,7 +94,7 @@ class Shelving:
         if wish.cause != REPLICATION:
             self._cause = wish.cause
         self.wishes.append(wish)
-        wish.outcome = [self._put(wish, packet) for packet in wish.packets]
+        wish.outcome = [self._put(wish, entry) for entry in wish.entries]
         wish.outcome += [self._drop(wish, name) for name in wish.names]
 
     @property
@@ -152,24 +139,26 @@ class Shelving:
 
     # -- one packet, one name
 
-    def _put(self, wish: Wish, packet: Data) -> str:
-        name, wire = packet.name, packet.wire
-        before = self._before(name)
+    def _put(self, wish: Wish, entry: Entry) -> str:
+        name, wire, _ = entry
+        stream, number = numbered(name)
+        row = self._draft.peek(stream)
+        before = None if self._certain and number > row.highest else self._before(name)
         if before is not None and before != wire:
             self.conflicts += 1
             self.notes.append(Note("conflict", (("name", str(name)),)))
             return CONFLICT
-        stream, number = numbered(name)
-        if before is None and self._is_gone(name, stream, number):
+        if before is None and self._is_gone(name, row, number):
             return "" if wish.cause == REPLICATION else DELETED
-        is_known = number != 0 and self._draft.peek(stream).is_held(number)
+        is_known = number != 0 and row.is_held(number)
         if is_known and before is not None:
             return ""
         if number and not is_known:
-            refusal = self._number(stream, number, len(wire))
+            refusal = self._number(stream, row, number, len(wire))
             if refusal:
                 return refusal
-        entry = Entry(name, wire, event_time(packet) if number else 0)
+        if not number:
+            entry = Entry(name, wire)
         if before is None:
             self._puts[name.value] = entry
         # What is there and not held was in a batch of which the disk said that it failed: it was never told.
@@ -189,11 +178,10 @@ class Shelving:
             self.notes.append(Note("damaged", (("name", str(name)),)))
             return None
 
-    def _number(self, stream: bytes, number: int, size_bytes: int) -> str:
+    def _number(self, stream: bytes, row: Holding, number: int, size_bytes: int) -> str:
         """Note in the row of a stream that a number is held, or say why that cannot be."""
         if number >= MAX_NUMBER:
             return LAST
-        row = self._draft.peek(stream)
         if not row.has_room(number):
             return f"its stream has {len(row.held)} gaps, which is the limit"
         changed = self._draft.row(stream)
@@ -204,7 +192,7 @@ class Shelving:
 
     def _drop(self, wish: Wish, name: Name) -> str:
         stream, number = numbered(name)
-        if name.value in self._deletes or self._is_gone(name, stream, number):
+        if name.value in self._deletes or self._is_gone(name, self._draft.peek(stream), number):
             return ""
         if number >= MAX_NUMBER:
             return LAST
@@ -218,9 +206,9 @@ class Shelving:
         self._dropped.setdefault(wish.cause, []).append(name)
         return ""
 
-    def _is_gone(self, name: Name, stream: bytes, number: int) -> bool:
+    def _is_gone(self, name: Name, row: Holding, number: int) -> bool:
         if number:
-            return self._draft.peek(stream).is_gone(number)
+            return row.is_gone(number)
         return self._store.mark(GONE_MARK + name.value) is not None
 
     def _size_of(self, name: Name) -> int:
@@ -228,6 +216,11 @@ class Shelving:
             return len(self._store.get(name) or b"")
         except Damaged:
             return 0
+
+
+def entry_of(packet: Data) -> Entry:
+    """A packet as it is kept."""
+    return Entry(packet.name, packet.wire, event_time(packet))
 
 
 def event_time(packet: Data) -> int:

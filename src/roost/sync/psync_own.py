@@ -121,7 +121,7 @@ class OwnStreams:
         if self.settled or self._settles_at is not None:
             return []
         self._settles_at = now + RECOVERY_LIFETIMES * self._lifetime
-        return [Note("ledger damaged", (("file", self._ledger.file),))]
+        return [Note("own numbers uncertain", (("file", self._ledger.file),))]
 
     def tick(self, now: int) -> list[Effect]:
         """Go on with what we know by now."""
@@ -133,7 +133,7 @@ class OwnStreams:
             self._dataset.set(stream.name, number)
         ready = [self._ready(stream) for stream in self._unsettled]
         self._unsettled.clear()
-        return [Note("ledger settled"), *ready]
+        return [Note("own numbers certain"), *ready]
 
     def deadline(self) -> int | None:
         """When things are settled."""

@@ -6,7 +6,7 @@
 | ---------- | ----- | -------------------------------------------------------------------------------------------- |
 | flags      | 1     | bits 0–1 QoS, bit 2 retain, bit 3 there is an expiry; the others 0                           |
 | expiry_s   | 4     | Message Expiry Interval, seconds from the event time; 0 without one                          |
-| packet id  | 2     | reserved for that of a QoS 2 message, so that one that is sent again elsewhere can be known; 0 |
+| packet id  | 2     | that of a QoS 2 message, so that one that is sent again at another node is known; else 0     |
 | client id  | 2 + n | who published it (No Local)                                                                  |
 | properties | rest  | the MQTT 5 properties that are handed on unaltered, as they came                             |
 
@@ -16,18 +16,12 @@ mean, and whether the properties are well formed, is the broker's business.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.wire import tlv
+from roost.wire.envelope import EXPIRES, HEAD, RETAIN, posting_bytes
 
-POSTING: Final = 176
-
-_HEAD: Final = struct.Struct(">BIHH")
-_RETAIN: Final = 4
-_EXPIRES: Final = 8
 _FLAGS: Final = 15
 
 
@@ -44,27 +38,22 @@ class Posting:
 
     def encode(self) -> bytes:
         """Write the whole element."""
-        flags = self.qos | (_RETAIN if self.retain else 0) | (_EXPIRES if self.expiry_s >= 0 else 0)
-        try:
-            head = _HEAD.pack(flags, max(self.expiry_s, 0), self.packet_id, len(self.client))
-        except struct.error:
-            raise BadPacket(f"expiry {self.expiry_s} or packet id {self.packet_id} is none of MQTT's numbers") from None
-        return tlv.tlv(POSTING, head + self.client + self.properties)
+        return posting_bytes(self.qos, self.retain, self.client, self.expiry_s, self.packet_id, self.properties)
 
 
 def decode_posting(buffer: bytes, low: int, high: int) -> Posting:
     """Open the value of the element; raises `BadPacket`."""
-    client_at = low + _HEAD.size
+    client_at = low + HEAD.size
     if client_at > high:
-        raise BadPacket(f"a posting has at least {_HEAD.size} bytes, not {high - low}")
-    flags, expiry_s, packet_id, size = _HEAD.unpack_from(buffer, low)
+        raise BadPacket(f"a posting has at least {HEAD.size} bytes, not {high - low}")
+    flags, expiry_s, packet_id, size = HEAD.unpack_from(buffer, low)
     if flags > _FLAGS or flags & 3 == 3 or client_at + size > high:
         raise BadPacket(f"flags {flags:#x} or a client id of {size} bytes make no posting")
     return Posting(
         flags & 3,
-        bool(flags & _RETAIN),
+        bool(flags & RETAIN),
         buffer[client_at : client_at + size],
-        expiry_s if flags & _EXPIRES else -1,
+        expiry_s if flags & EXPIRES else -1,
         packet_id,
         buffer[client_at + size : high],
     )

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.naming.number import read_nni, var
-from roost.wire import tlv
+from roost.naming.number import read_nni
+from roost.wire.envelope import CONTENT_FORMAT, EVENT_TIME, MAX_FORMAT, PAYLOAD, POSTING, READING, reading_bytes
 from roost.wire.lineage import LINEAGE, MAX_INPUTS, InputDigest, InputRange, Lineage, decode_lineage, lineage_of
-from roost.wire.posting import POSTING, Posting, decode_posting
+from roost.wire.posting import Posting, decode_posting
 from roost.wire.tlv import element, skip
 
 __all__ = [  # with what a lineage consists of, which goes with readings everywhere
@@ -47,19 +47,11 @@ __all__ = [  # with what a lineage consists of, which goes with readings everywh
     "lineage_of",
 ]
 
-READING: Final = 160
-EVENT_TIME: Final = 161
-CONTENT_FORMAT: Final = 163
-PAYLOAD: Final = 165
-
 TEXT: Final = 0  # text/plain; charset=utf-8
 OCTET_STREAM: Final = 42
 JSON: Final = 50
 SENML_JSON: Final = 110
 SENML_CBOR: Final = 112
-
-MAX_FORMAT: Final = 0xFFFF
-_MAX_TIME: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +66,10 @@ class Reading:
 
     def encode(self) -> bytes:
         """Write the envelope, to be the Content of a Data."""
-        if not 0 <= self.time <= _MAX_TIME:
-            raise BadPacket(f"an event time is 0 to 2^64 − 1 ns since 1970, not {self.time}")
-        if not 0 <= self.format <= MAX_FORMAT:
-            raise BadPacket(f"a content format is 0 to {MAX_FORMAT}, not {self.format}")
-        body = (
-            tlv.number(EVENT_TIME, self.time)
-            + tlv.number(CONTENT_FORMAT, self.format)
-            + b"\xa5"
-            + var(len(self.payload))
-            + self.payload
-        )
-        if self.lineage is not None:
-            body += self.lineage.encode()
+        others = b"" if self.lineage is None else self.lineage.encode()
         if self.posting is not None:
-            body += self.posting.encode()
-        return tlv.tlv(READING, body)
+            others += self.posting.encode()
+        return reading_bytes(self.time, self.format, self.payload, others)
 
     @staticmethod
     def decode(content: bytes) -> Reading:

@@ -26,6 +26,10 @@ from roost.wire.senml import MAX_RECORDS, Quality, Scalar, Value, decode_values
 
 NUMBER: Final = re.compile(rb"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
+# Behind ASCII what is no UTF-8: most that is binary is known by that, which is sooner than to catch an exception.
+_BINARY: Final = re.compile(
+    rb"[\x00-\x7f]*+(?!\Z|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+)
 _MAX_INTEGER: Final = 1 << 64
 _MAX_DIGITS: Final = 400  # of a number as text: beyond it none is finite, or says more
 _LABELS: Final = {
@@ -57,16 +61,23 @@ _MEDIA_TYPES: Final = {
 
 def format_of(payload: bytes, media_type: bytes = b"") -> int:
     """The content format of a payload: what its media type says, or else what it looks like."""
-    said = _MEDIA_TYPES.get(media_type.partition(b";")[0].strip().lower())
-    if said is not None:
-        return said
-    if payload[:1] in {b"{", b"["}:
+    if media_type:
+        said = _MEDIA_TYPES.get(media_type.partition(b";")[0].strip().lower())
+        if said is not None:
+            return said
+    if payload.startswith((b"{", b"[")):
         return JSON
+    if not payload:
+        return OCTET_STREAM
+    if payload.isascii():  # as most are; to decode is to copy
+        return TEXT
+    if _BINARY.match(payload):
+        return OCTET_STREAM
     try:
         payload.decode()
     except UnicodeDecodeError:
         return OCTET_STREAM
-    return TEXT if payload else OCTET_STREAM
+    return TEXT
 
 
 def values_of(format_: int, payload: bytes) -> list[Value]:

@@ -20,6 +20,8 @@ from roost.broker.delivery import resume
 from roost.broker.effects import Authenticate
 from roost.broker.handlers.welcome import welcome
 from roost.broker.link import CONNECTED, WAITING, Link
+from roost.broker.memory import has_room_for_will, set_will
+from roost.broker.packet_sizes import largest_of_address, largest_of_client
 from roost.broker.packets.connect import Connect, parse_connect
 from roost.broker.packets.reasons import (
     CLIENT_IDENTIFIER_NOT_VALID,
@@ -41,6 +43,7 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     connect = parse_connect(frame)
     link.version = connect.version
     link.connect = connect
+    link.connect_bytes = len(frame)
     properties = connect.properties
     if properties.maximum_packet_bytes > 0:
         link.max_packet_bytes = properties.maximum_packet_bytes
@@ -97,6 +100,9 @@ def admit(core: Core, link: Link, user: bytes, data: bytes, now: int) -> None:
     if session is None and len(core.sessions) >= core.settings.max_sessions:
         core.stats.sessions_refused += 1
         raise Malformed(QUOTA_EXCEEDED, f"there are {len(core.sessions)} sessions, which is the limit")
+    if connect.will is not None and not has_room_for_will(core, session, connect.will):
+        core.stats.wills_refused += 1
+        raise Malformed(QUOTA_EXCEEDED, "the wills of all clients together are too large for one more")
     if not core.limiter.enter(user):
         core.stats.links_refused += 1
         raise Malformed(QUOTA_EXCEEDED, core.limiter.why)
@@ -112,6 +118,7 @@ def _gives_way(session: Session, user: bytes, now: int) -> bool:
 
 
 def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> None:
+    before = core.sessions.get(link.client)
     present = _make_room(core, link, connect.clean_start, now)
     session = core.sessions.get(link.client)
     if session is None:
@@ -119,24 +126,33 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
         session.born = now
         core.sessions[link.client] = session
         core.numbers[session.number] = session
+        if core.roaming is not None:
+            core.roaming.receipts.forget(link.client)
+        if before is not None:
+            _succeed(session, before)
     session.expiry_s = _expiry_s(core, connect)
     session.ended = 0
-    session.will = connect.will
+    set_will(core, session, connect.will)
     session.will_due = 0  # the client is back in time [MQTT-3.1.3-9]
     if session.abroad is not None:
         session.abroad.come_back(now)
+        session.abroad.earlier = set(session.incoming)
     session.link = link
     link.session = session
     link.state = CONNECTED
     link.connect = None
+    link.connect_bytes = 0
     core.stats.connected += 1
     core.stats.connected_most = max(core.stats.connected_most, core.stats.connected)
     properties = connect.properties
     if properties.receive_maximum > 0:
         link.quota = properties.receive_maximum
     link.quota = min(link.quota, core.settings.max_inflight)
-    link.alias_maximum = max(0, properties.topic_alias_maximum)
+    link.alias_maximum = min(max(0, properties.topic_alias_maximum), core.settings.max_sent_aliases)
     core.limit(link, now)
+    limits = core.limiter.limits
+    most = largest_of_address(limits, link.peer.address, core.settings.max_packet_bytes)
+    link.framer.max_bytes = largest_of_client(limits, link.user, most)
     ticket = lifetimes.save(core, session)
     link.gate = ticket if present else core.ending.get(link.client, 0)
     answer = welcome(core, link, session, connect, present, data)
@@ -160,10 +176,21 @@ def _make_room(core: Core, link: Link, clean_start: bool, now: int) -> bool:  # 
         session = core.sessions.get(link.client)
     if session is None:
         return False
-    if not clean_start and session.user == link.user:  # [MQTT-3.1.2-5, 3.2.2-3]
+    fleeting = session.abroad is not None and session.abroad.fleeting  # it ends with its link, which is elsewhere
+    if not clean_start and session.user == link.user and not fleeting:  # [MQTT-3.1.2-5, 3.2.2-3]
         return True
     lifetimes.end(core, session, now)  # [MQTT-3.1.2-4, 3.2.2-2]
     return False
+
+
+def _succeed(session: Session, before: Session) -> None:
+    """Have a new session count everywhere as later than the one it replaces, whatever the clocks of nodes say."""
+    session.born = max(session.born, before.born + 1)
+    abroad = before.abroad
+    if abroad is not None:
+        session.born = max(session.born, abroad.began + 1)
+        if abroad.told or abroad.elsewhere:
+            session.groups().told = True  # who knows of that one hears that it is over
 
 
 def _expiry_s(core: Core, connect: Connect) -> int:

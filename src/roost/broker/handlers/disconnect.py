@@ -5,6 +5,7 @@ from __future__ import annotations
 from roost.broker.core import Core
 from roost.broker.lifetimes import leave
 from roost.broker.link import Link
+from roost.broker.memory import set_will
 from roost.broker.packets.disconnect import parse_disconnect
 from roost.broker.packets.reasons import NORMAL_DISCONNECTION, PROTOCOL_ERROR, Malformed
 
@@ -19,7 +20,7 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     if wish.session_expiry_s >= 0:
         session.expiry_s = min(wish.session_expiry_s, core.settings.max_session_expiry_s)
     if wish.reason == NORMAL_DISCONNECTION:
-        session.will = None
+        set_will(core, session, None)
     link.hanging = True
     link.doomed = True
     core.touch(link)

@@ -21,43 +21,45 @@ from roost.broker.handlers import (
     subscribe,
     unsubscribe,
 )
-from roost.broker.link import CONNECTED, OPENED, WAITING, Link
+from roost.broker.link import CONNECTED, WAITING, Link
+from roost.broker.memory import weigh
 from roost.broker.packets import framing
-from roost.broker.packets.reasons import NORMAL_DISCONNECTION, PROTOCOL_ERROR, QUOTA_EXCEEDED, Malformed
+from roost.broker.packets.reasons import (
+    NORMAL_DISCONNECTION,
+    PACKET_TOO_LARGE,
+    PROTOCOL_ERROR,
+    QUOTA_EXCEEDED,
+    Malformed,
+)
 
 
 def feed(core: Core, link: Link, data: bytes, now: int) -> None:
     """Handle what came."""
-    if link.state == WAITING:
-        _keep_early(core, link, data)
+    if link.state != CONNECTED:
+        _feed_stranger(core, link, data, now)
         return
+    held = link.framer.held
     frames = link.framer.feed(data)
     if frames:
         link.heard = now
     core.stats.received += len(frames)
-    for index, frame in enumerate(frames):
+    for frame in frames:
         try:
-            if link.state == CONNECTED:
-                _handle(core, link, frame, now)
-            elif link.state == WAITING:
-                _keep_early(core, link, b"".join(frames[index:]))
-                break
-            else:
-                _handle_first(core, link, frame, now)
+            _handle(core, link, frame, now)
         except Malformed as error:
-            if error.version and link.state == OPENED:
-                link.version = error.version
             core.reject(link, str(error), frame)
             core.doom(link, error.reason, str(error))
         if link.doomed:
             return
+    if link.framer.held != held:
+        weigh(core, link)
     if link.framer.error:
-        core.reject(link, link.framer.why, data)
-        core.doom(link, link.framer.error, link.framer.why)
+        _end_framing(core, link, data)
     elif link.limited and link.rate is not None:
         until = core.limiter.spend(link.peer.address, link.rate, len(frames), len(data), now)
         if until > now:
             core.effects.append(Pause(link.id, until))
+            link.heard = until  # nobody listens to it before
 
 
 def feed_early(core: Core, link: Link, now: int) -> None:
@@ -65,9 +67,49 @@ def feed_early(core: Core, link: Link, now: int) -> None:
     early = link.early
     link.early = None
     link.early_bytes = 0
+    if not link.doomed:
+        weigh(core, link)
     for data in early or ():
         if not link.doomed:
             feed(core, link, data, now)
+
+
+def _feed_stranger(core: Core, link: Link, data: bytes, now: int) -> None:
+    """Handle one packet of who is not let in; what came behind it is cut anew, for who is let in has other limits."""
+    if link.state == WAITING:
+        _keep_early(core, link, data)
+        weigh(core, link)
+        return
+    held = link.framer.held
+    frames = link.framer.feed(data)
+    if not frames:
+        if link.framer.error:
+            _end_framing(core, link, data)
+        weigh(core, link)
+        return
+    link.heard = now
+    core.stats.received += 1
+    try:
+        _handle_first(core, link, frames[0], now)
+    except Malformed as error:
+        if error.version:
+            link.version = error.version
+        core.reject(link, str(error), frames[0])
+        core.doom(link, error.reason, str(error))
+    rest = data[len(frames[0]) - held :]
+    if link.doomed:
+        return
+    link.framer.reset()
+    weigh(core, link)
+    if rest and not link.doomed:
+        feed(core, link, rest, now)
+
+
+def _end_framing(core: Core, link: Link, data: bytes) -> None:
+    if link.framer.error == PACKET_TOO_LARGE:
+        core.stats.refused_large += 1
+    core.reject(link, link.framer.why, data)
+    core.doom(link, link.framer.error, link.framer.why)
 
 
 def _keep_early(core: Core, link: Link, data: bytes) -> None:

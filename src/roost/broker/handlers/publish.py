@@ -3,7 +3,7 @@
 A message of QoS 0 that changes nothing on its way is relayed as the very bytes it came in. All others become a
 `Message`. QoS 1 is acknowledged when the message is as safe as promised; QoS 2 too, and nobody sees it before its
 identifier is safe, so that a client that sends it again after a crash is recognised. What belongs to a group goes
-there first (`roost.broker.entering`).
+there first (`roost.broker.entering`), unless another node of it has it already (`roost.broker.receipts`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from roost.broker.answers import hold
 from roost.broker.core import Core
 from roost.broker.entering import again, enter
 from roost.broker.ledger import FAR
-from roost.broker.link import MAX_ROUTES, Held, Link
+from roost.broker.link import Held, Link
+from roost.broker.memory import ALIAS_BYTES, weigh
 from roost.broker.message import Message
 from roost.broker.packets.acks import ack, ack_v5
 from roost.broker.packets.fields import check_topic
@@ -96,27 +97,34 @@ def _handle_any(core: Core, link: Link, frame: bytes, now: int) -> None:
         raise Malformed(QOS_NOT_SUPPORTED, f"QoS {qos} is above the server's maximum [MQTT-3.2.2-11]")
     if packet.retain and not core.retain_available:
         raise Malformed(RETAIN_NOT_SUPPORTED, "retained messages are switched off [MQTT-3.2.2-14]")
+    payload = frame[packet.payload_at :]
+    if qos == 2 and packet.packet_id in session.incoming and not _is_free(core, session, packet, topic, payload):
+        ticket = session.incoming[packet.packet_id]  # sent again: it was routed then [MQTT-4.3.3-10]
+        if ticket == FAR:
+            again(core, link, session, packet.packet_id)
+        else:
+            hold(core, link, Held(PUBREC, packet.packet_id, ack(PUBREC, packet.packet_id), ticket))
+        return
     route = link.routes.get(topic)
     if route is None or not route.valid:
         route = _learn(core, link, topic)
         if route is None:
             _deny(core, link, session, packet)
             return
-    if qos == 2 and packet.packet_id in session.incoming:  # sent again: it was routed then [MQTT-4.3.3-10]
-        ticket = session.incoming[packet.packet_id]
-        if ticket == FAR:
-            again(core, link, session, packet.packet_id)
-        else:
-            hold(core, link, Held(PUBREC, packet.packet_id, ack(PUBREC, packet.packet_id), ticket))
-        return
     if qos:
         _check_window(core, link, session)
     expires = now + packet.expiry_s * SECOND if packet.expiry_s >= 0 else 0
-    payload = frame[packet.payload_at :]
-    message = Message(topic, payload, qos, packet.retain, packet.kept, expires, link.client, now)
     if route.tree is not None:
+        roams = packet.packet_id if qos == 2 and session.persistent else 0
+        if roams and _was_received(core, session, packet, topic, payload, now):
+            ticket = core.ledger.save_identifier(session, packet.packet_id, None)
+            session.incoming[packet.packet_id] = ticket
+            hold(core, link, Held(PUBREC, packet.packet_id, ack(PUBREC, packet.packet_id), ticket))
+            return
+        message = Message(topic, payload, qos, packet.retain, packet.kept, expires, link.client, now, None, roams)
         enter(core, link, session, route.tree, message, packet.packet_id)
         return
+    message = Message(topic, payload, qos, packet.retain, packet.kept, expires, link.client, now)
     ticket = 0
     if qos == 2:  # its identifier is remembered until it is released [MQTT-4.3.3-8, 4.3.3-10]
         if session.expiry_s > 0 and route.level >= DISK:
@@ -127,6 +135,49 @@ def _handle_any(core: Core, link: Link, frame: bytes, now: int) -> None:
         ticket = publish(core, message, route, 0, now)
     if qos:
         _acknowledge(core, link, PUBACK if qos == 1 else PUBREC, packet.packet_id, route, ticket)
+
+
+def _is_free(core: Core, session: Session, packet: Publish, topic: bytes, payload: bytes) -> bool:
+    """Whether an identifier that we hold for an earlier link was released at another node that we do not hear.
+
+    What its client had not released it sends again as it was, marked as a repetition [MQTT-3.3.1-1].
+    """
+    abroad = session.abroad
+    packet_id = packet.packet_id
+    if abroad is None or packet_id not in abroad.earlier or session.incoming[packet_id] == FAR:
+        return False
+    abroad.earlier.discard(packet_id)
+    noted = _noted(core, session, packet_id)
+    return not packet.dup or (noted is not None and not _is_same(noted, packet, topic, payload))
+
+
+def _noted(core: Core, session: Session, packet_id: int) -> Message | None:
+    """The message that an identifier stands for, as a reading of a group, if it is one."""
+    receipt = None if core.roaming is None else core.roaming.receipts.find(session.client, packet_id)
+    if receipt is not None and core.history is not None:
+        for _, message in core.history.read(receipt.stream, receipt.number, receipt.number, 1):
+            return message
+    return None
+
+
+def _is_same(noted: Message, packet: Publish, topic: bytes, payload: bytes) -> bool:
+    said = (noted.topic, noted.payload, noted.retain, noted.kept)
+    return said == (topic, payload, packet.retain, packet.kept)
+
+
+def _was_received(core: Core, session: Session, packet: Publish, topic: bytes, payload: bytes, now: int) -> bool:
+    """Whether a node of the group has a QoS 2 message already; if not, what had its identifier is done with."""
+    roaming = core.roaming
+    if roaming is None:
+        return False
+    noted = _noted(core, session, packet.packet_id) if packet.dup else None
+    if noted is not None and _is_same(noted, packet, topic, payload):
+        roaming.receipts.recognised += 1
+        return True
+    roaming.receipts.release(session.client, packet.packet_id)
+    if session.abroad is not None:
+        session.abroad.spoke = now
+    return False
 
 
 def _acknowledge(core: Core, link: Link, kind: int, packet_id: int, route: Route, ticket: int) -> None:
@@ -152,7 +203,11 @@ def _aliased(core: Core, link: Link, packet: Publish) -> bytes:
     if packet.alias > core.settings.topic_alias_maximum:
         raise Malformed(TOPIC_ALIAS_INVALID, f"topic alias {packet.alias} is above the maximum")
     if packet.topic:
-        link.known[packet.alias] = packet.topic
+        before = link.known.get(packet.alias)
+        if before != packet.topic:
+            link.known[packet.alias] = packet.topic
+            link.alias_bytes += len(packet.topic) + ALIAS_BYTES - (0 if before is None else len(before) + ALIAS_BYTES)
+            weigh(core, link)
         return packet.topic
     topic = link.known.get(packet.alias)
     if topic is None:
@@ -168,9 +223,7 @@ def _learn(core: Core, link: Link, topic: bytes) -> Route | None:
     if topic.startswith((b"$SYS/", RESERVED)) or not core.access.may_publish(link.user, link.client, topic):
         return None
     route = route_of(core, topic)
-    if len(link.routes) >= MAX_ROUTES:
-        link.routes.clear()
-    link.routes[topic] = route
+    core.router.remember_for(link, route)
     return route
 
 

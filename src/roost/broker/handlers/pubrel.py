@@ -1,5 +1,6 @@
 """PUBREL: the client forgets a QoS 2 message; so do we, and that is safe before PUBCOMP leaves (section 4.3.3).
 
+What another node received before its client came here is released here, and all nodes are told (`broker.receipts`).
 Had PUBCOMP left first, a crash would take the client's next message with this identifier for the one before.
 """
 
@@ -18,7 +19,8 @@ def handle(core: Core, link: Link, frame: bytes) -> None:
     session = link.session
     assert session is not None  # noqa: S101  a connected link has one
     packet_id, _ = parse_ack(frame, link.version)
-    if session.incoming.pop(packet_id, -1) >= 0:
+    is_noted = core.roaming is not None and core.roaming.release(session, packet_id)
+    if session.incoming.pop(packet_id, -1) >= 0 or is_noted:
         answer(core, link, PUBCOMP, packet_id, core.ledger.forget_identifier(session, packet_id))
         return
     core.stats.unknown_acks += 1

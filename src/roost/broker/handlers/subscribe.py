@@ -2,19 +2,24 @@
 
 A filter is granted, or refused with its reason; the others of the packet are not touched by that. `$share/<name>/…`
 takes turns with others and gets no retained messages [MQTT-3.8.4-4]. Who asks for the past (`roost.broker.since`) gets
-that instead of them, from where it asks on.
+that instead of them, from where it asks on, of topics that have one; of the others it gets what is retained.
+
+A filter that a packet names more than once has the options of the last entry [MQTT-3.8.4-3], and one set of retained
+messages. A packet may have as many entries as a session filters, or `MAX_ENTRIES`: what is beyond is refused.
 """
 
 from __future__ import annotations
 
-from roost.broker import recalling
+from typing import Final
+
+from roost.broker import handing, recalling
 from roost.broker.access import NOTHING
 from roost.broker.answers import check_size, hold
 from roost.broker.core import Core
-from roost.broker.delivery import deliver
 from roost.broker.filters import Options
 from roost.broker.lifetimes import save
 from roost.broker.link import Held, Link
+from roost.broker.memory import has_room_for_filter
 from roost.broker.packets.fields import check_filter, is_shared, split_shared
 from roost.broker.packets.framing import SUBACK
 from roost.broker.packets.reasons import (
@@ -26,9 +31,11 @@ from roost.broker.packets.reasons import (
     WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED,
     Malformed,
 )
-from roost.broker.packets.subscribe import Subscription, parse_subscribe, suback
+from roost.broker.packets.subscribe import parse_subscribe, suback
 from roost.broker.session import Session
 from roost.broker.since import Since, read_since, since_of, split_since
+
+MAX_ENTRIES: Final = 1000  # of a packet, where a session may have less filters
 
 
 def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
@@ -39,23 +46,26 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     if request.identifier and not core.settings.identifiers_available:
         raise Malformed(SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED, "subscription identifiers are switched off")
     codes: list[int] = []
-    wanted: list[tuple[Subscription, Options, bytes]] = []  # whose retained messages are to be sent
-    recalled: list[tuple[bytes, Options, Since]] = []  # whose past is to be sent
+    wanted: dict[bytes, bool] = {}  # whose retained messages are to be sent; True: only of topics without a group
+    recalled: dict[bytes, tuple[Options, Since]] = {}  # whose past is to be sent
     said = since_of(request.user)
+    most = max(MAX_ENTRIES, core.settings.max_filters)
     for subscription in request.subscriptions:
         when, filter_ = split_since(subscription.filter)
-        shared, bare = split_shared(filter_) if is_shared(filter_) else (None, filter_)
-        refusal = _refusal(core, session, filter_, shared, bare)
+        when = said if when is None else when
         since: Since | None = None
-        if not refusal and (when or said):
+        shared, bare = None, filter_
+        refusal = QUOTA_EXCEEDED if len(codes) >= most else 0
+        if when is not None and not refusal:
             try:
-                since = read_since(when or said, now)
-                check_filter(filter_)
+                since = _since(filter_, when, now)
             except Malformed as error:
                 core.reject(link, str(error), subscription.filter)
                 refusal = TOPIC_FILTER_INVALID
-            if shared is not None:
-                refusal = TOPIC_FILTER_INVALID
+        if not refusal:
+            if is_shared(filter_):
+                shared, bare = split_shared(filter_)
+            refusal = _refusal(core, session, filter_, shared, bare)
         if refusal:
             codes.append(refusal)
             core.stats.filters_refused += 1
@@ -69,19 +79,29 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
         )
         new = core.router.add(filter_, bare, session, options)
         codes.append(options.qos)
+        if new:
+            handing.end(core, session, filter_)  # of an earlier subscription by this filter
         if since is not None:
-            recalled.append((filter_, options, since))
-        elif shared is None and (subscription.retain_handling == 0 or (subscription.retain_handling == 1 and new)):
-            wanted.append((subscription, options, bare))  # [MQTT-3.3.1-9 to 3.3.1-11]
+            recalled[filter_] = (options, since)
+        if shared is None and (subscription.retain_handling == 0 or (subscription.retain_handling == 1 and new)):
+            wanted[filter_] = since is not None and wanted.get(filter_, True)  # [MQTT-3.3.1-9 to 3.3.1-11]
     granted = any(code <= 2 for code in codes)
     ticket = save(core, session) if granted else 0
     answer = suback(link.version, request.packet_id, codes)
     check_size(link, answer)
     hold(core, link, Held(SUBACK, request.packet_id, answer, ticket))
-    for _, options, bare in wanted:
-        _send_retained(core, session, options, bare, now)
-    for filter_, options, since in recalled:
+    if wanted:
+        handing.begin(core, link, session, wanted, now)
+    for filter_, (options, since) in recalled.items():
         recalling.begin(core, session, filter_, options, since)
+
+
+def _since(filter_: bytes, when: bytes, now: int) -> Since:
+    """Read since when a filter is wanted; raises `Malformed` if it cannot be."""
+    check_filter(filter_)
+    if is_shared(filter_):
+        raise Malformed(TOPIC_FILTER_INVALID, "a shared subscription has no past")
+    return read_since(when, now)
 
 
 def _refusal(core: Core, session: Session, filter_: bytes, shared: bytes | None, bare: bytes) -> int:
@@ -93,20 +113,8 @@ def _refusal(core: Core, session: Session, filter_: bytes, shared: bytes | None,
         return WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED
     if bare.count(b"/") >= settings.max_levels:
         return TOPIC_FILTER_INVALID
-    if filter_ not in session.subscriptions and len(session.subscriptions) >= settings.max_filters:
+    if filter_ not in session.subscriptions and not has_room_for_filter(core, session, filter_):
         return QUOTA_EXCEEDED
     if core.access.reach(session.user, session.client, bare) == NOTHING:
         return NOT_AUTHORIZED
     return 0
-
-
-def _send_retained(core: Core, session: Session, options: Options, bare: bytes, now: int) -> None:
-    """Send the last message of every topic that matches, marked as retained [MQTT-3.3.1-8]."""
-    found = core.system.matching(bare, now) if bare.startswith(b"$SYS") else core.retained.matching(bare, now)
-    identifiers = [options.identifier] if options.identifier else None
-    for topic, message in found:
-        if not core.access.may_receive(session.user, session.client, topic):
-            continue
-        if options.no_local and message.publisher == session.client:
-            continue
-        deliver(core, session, message, min(message.qos, options.qos), True, identifiers, core.durable, 0, None, now)  # noqa: FBT003

@@ -32,7 +32,7 @@ def welcome(core: Core, link: Link, session: Session, connect: Connect, present:
         properties.maximum_qos = settings.maximum_qos
     if not settings.retain_available:
         properties.retain_available = 0
-    properties.maximum_packet_bytes = settings.max_packet_bytes
+    properties.maximum_packet_bytes = link.framer.max_bytes
     if not connect.client_id:
         properties.assigned_client_id = link.client
     if settings.topic_alias_maximum:

@@ -42,7 +42,7 @@ class Framer:
         self.error: int = 0  # the reason code of what ended the framing, or 0
         self.why: str = ""
         self.held: int = 0  # bytes of the packet that is not whole yet; bound: max_bytes
-        self._max_bytes: i64 = max_bytes
+        self.max_bytes: i64 = max_bytes  # of one packet
         self._wanted: i64 = 0  # held bytes below which there is nothing to look at
         self._rest: bytearray | None = None  # what is held; mostly there is none, and there are many connections
 
@@ -69,9 +69,9 @@ class Framer:
                 end = self._long_end(data, at, size)
                 if end == 0:
                     break
-            if end - at > self._max_bytes:
+            if end - at > self.max_bytes:
                 self.error = PACKET_TOO_LARGE
-                self.why = f"a packet has {end - at} bytes, the limit is {self._max_bytes} [MQTT-3.2.2-15]"
+                self.why = f"a packet has {end - at} bytes, the limit is {self.max_bytes} [MQTT-3.2.2-15]"
                 break
             if end > size:
                 self._wanted = end - at
@@ -81,6 +81,13 @@ class Framer:
         if at < size and not self.error:
             self._hold(data, at, size)
         return frames
+
+    def reset(self) -> None:
+        """Forget what is held and what was wrong: what came behind the first packet will be fed again."""
+        self.error = 0
+        self.why = ""
+        self.held = 0
+        self._rest = None
 
     def _hold(self, data: bytes, at: i64, size: i64) -> None:
         self._rest = bytearray(data[at:])

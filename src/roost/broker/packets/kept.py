@@ -34,7 +34,6 @@ class Kept:
         self.expiry_s: i64 = -1
         self.alias: i64 = 0  # 0 is absent
         self.delay_s: i64 = -1  # of a will
-        self.is_text: bool = False  # the payload says it is UTF-8
 
 
 def read_kept(frame: bytes, at: int, end: int, *, will: bool) -> tuple[Kept, int]:
@@ -74,7 +73,6 @@ def _read_single(frame: bytes, at: int, end: int, identifier: i64, found: Kept, 
         indicator, at = read_byte(frame, at, end)
         if indicator > 1:
             raise Malformed(PROTOCOL_ERROR, f"the payload format indicator is {indicator}, not 0 or 1")
-        found.is_text = indicator == 1
     elif identifier == MESSAGE_EXPIRY:
         found.expiry_s, at = read_u32(frame, at, end)
     elif identifier == CONTENT_TYPE:  # [MQTT-3.3.2-19]

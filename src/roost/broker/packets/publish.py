@@ -9,8 +9,8 @@ from __future__ import annotations
 from mypy_extensions import i64
 
 from roost.broker.packets.framing import body_of, header, var_int
-from roost.broker.packets.kept import Kept, read_kept
-from roost.broker.packets.reasons import MALFORMED_PACKET, PAYLOAD_FORMAT_INVALID, PROTOCOL_ERROR, Malformed
+from roost.broker.packets.kept import read_kept
+from roost.broker.packets.reasons import MALFORMED_PACKET, PROTOCOL_ERROR, Malformed
 
 
 class Publish:
@@ -28,8 +28,8 @@ class Publish:
         self.alias: i64 = 0  # 0 is absent
 
 
-def parse_publish(frame: bytes, version: int, *, checks_text: bool = False) -> Publish:
-    """Read a PUBLISH; with `checks_text` a payload that says it is UTF-8 has to be."""
+def parse_publish(frame: bytes, version: int) -> Publish:
+    """Read a PUBLISH; whether a payload that says it is UTF-8 is, its readers may look at (§3.3.2.3.2)."""
     size: i64 = len(frame)
     flags: i64 = frame[0] & 0x0F
     at: i64 = 2 if frame[1] < 128 else body_of(frame)
@@ -60,30 +60,19 @@ def parse_publish(frame: bytes, version: int, *, checks_text: bool = False) -> P
         if payload_at < size and frame[payload_at] == 0:
             publish.payload_at = payload_at + 1
         else:
-            _take_properties(frame, publish, checks_text=checks_text)
+            _take_properties(frame, publish)
     if after == at + 2 and publish.alias == 0:
         # 5.0 calls it a protocol error (§3.3.2.1), 3.1.1 asks for a character [3.1.1 MQTT-4.7.3-1].
         raise Malformed(PROTOCOL_ERROR, "PUBLISH has neither a topic nor a topic alias")
     return publish
 
 
-def _take_properties(frame: bytes, publish: Publish, *, checks_text: bool) -> None:
+def _take_properties(frame: bytes, publish: Publish) -> None:
     found, after = read_kept(frame, publish.payload_at, len(frame), will=False)
     publish.payload_at = after
     publish.kept = found.kept
     publish.expiry_s = found.expiry_s
     publish.alias = found.alias
-    if checks_text:
-        _check_payload(frame[after:], found)
-
-
-def _check_payload(payload: bytes, found: Kept) -> None:
-    # §3.3.2.3.2
-    if found.is_text:
-        try:
-            payload.decode()
-        except UnicodeDecodeError as error:
-            raise Malformed(PAYLOAD_FORMAT_INVALID, f"the payload is not UTF-8 as it says: {error.reason}") from None
 
 
 def publish_v4(topic: bytes, payload: bytes, qos: int, retain: bool, dup: bool, packet_id: int) -> bytes:  # noqa: FBT001  a field of the packet

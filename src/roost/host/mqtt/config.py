@@ -16,14 +16,17 @@ from roost.broker.limits import Limits
 from roost.broker.packets.fields import check_filter
 from roost.broker.packets.reasons import Malformed
 from roost.broker.settings import DISK, RECEIVED, REPLICATED, BrokerSettings
-from roost.errors import BadConfig
+from roost.errors import BadConfig, BadName
 from roost.host.address import is_loopback
 from roost.host.mqtt.config_groups import GroupSettings, NodeSettings, read_groups, read_node
 from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, read_values
 from roost.host.mqtt.config_listeners import read_listeners
+from roost.host.mqtt.config_sizes import check_sizes
 from roost.host.mqtt.config_values import choice, entries, known, path, section, text, whole
+from roost.host.mqtt.hook import HookSettings, read_hook
 from roost.host.mqtt.link import Bounds
-from roost.host.mqtt.listener import PORTS, ListenerSettings
+from roost.host.mqtt.listener import PORTS, ListenerSettings, contexts_of
+from roost.host.mqtt.reload import Sources, no_hook
 from roost.machine import SECOND
 from roost.naming import Name
 
@@ -39,6 +42,7 @@ _OWN: Final = (
     "node",
     "users",
     "permissions",
+    "authentication",
     "limits",
     "buffers",
 )
@@ -63,6 +67,7 @@ class Config:
     store: Path | None  # None keeps everything in memory
     users: Path | None = None
     permissions: Path | None = None
+    hook: HookSettings | None = None
     trees: tuple[TreeSettings, ...] = ()
     groups: tuple[GroupSettings, ...] = ()
     node: NodeSettings = field(default_factory=NodeSettings)
@@ -94,6 +99,7 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
         store=None if store == MEMORY else path("store", store, folder),
         users=path("users", said["users"], folder) if "users" in said else None,
         permissions=path("permissions", said["permissions"], folder) if "permissions" in said else None,
+        hook=_hook(said.get("authentication", {}), folder),
         trees=trees,
         groups=read_groups(said.get("groups", [])),
         node=read_node(said.get("node", {}), folder),
@@ -101,9 +107,22 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
         limits=limits,
         bounds=replace(bounds, **read_values("buffers", said.get("buffers", {}), BUFFERS)),  # type: ignore[arg-type]
     )
+    check_sizes(config.broker, config.bounds)
     _check_reach(config)
     _check_groups(config)
     return config
+
+
+def sources_of(config: Config) -> Sources:
+    """Where it is written who may come in."""
+    hook = no_hook if config.hook is None else config.hook.load
+    return Sources(config.users, config.permissions, lambda: contexts_of(config.listeners), hook)
+
+
+def _hook(value: object, folder: Path) -> HookSettings | None:
+    said = section("authentication", value)
+    known("authentication", said, {"hook": None})
+    return read_hook(text("authentication.hook", said["hook"]), folder) if "hook" in said else None
 
 
 def _check_reach(config: Config) -> None:
@@ -137,7 +156,10 @@ def _tree(key: str, value: object) -> TreeSettings:
         raise BadConfig(
             f"{key}.filter: {pattern!r} is no topic filter ({error}); write one such as building1/#"
         ) from None
-    group = str(Name.parse(text(f"{key}.group", said["group"]))) if "group" in said else None
+    try:
+        group = str(Name.parse(text(f"{key}.group", said["group"]))) if "group" in said else None
+    except BadName as error:
+        raise BadConfig(f"{key}.group: {error}") from None
     level, replicas = _durability(f"{key}.durability", said.get("durability", "disk"))
     if level == REPLICATED and group is None:
         raise BadConfig(f"{key}.durability: only a tree with a group has replicas; name one, or write disk")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from roost.broker.limits import Limits
 from roost.broker.settings import DISCONNECT, DROP_NEWEST, DROP_OLDEST, MAX_PACKET_BYTES
+from roost.host.mqtt.config_sizes import MIN_PACKET_BYTES, packet_bytes, packet_bytes_by_network, packet_bytes_by_user
 from roost.host.mqtt.config_values import Reader, choice, known, section, size_bytes, time_s, whole, words, yes_or_no
 
 _MANY: Final = 10_000_000
@@ -15,22 +17,25 @@ Keys: TypeAlias = Mapping[str, tuple[str, Reader]]  # key → the name of the se
 
 BROKER: Final[Mapping[str, Keys]] = {
     "packets": {
-        "max_bytes": ("max_packet_bytes", size_bytes(1024, MAX_PACKET_BYTES)),
+        "max_bytes": ("max_packet_bytes", size_bytes(MIN_PACKET_BYTES, MAX_PACKET_BYTES)),
+        "connect_bytes": ("max_connect_bytes", size_bytes(MIN_PACKET_BYTES, MAX_PACKET_BYTES)),
         "client_id_bytes": ("max_client_id_bytes", whole(23, 65_535)),
         "topic_levels": ("max_levels", whole(1, 65_535)),
         "topic_aliases": ("topic_alias_maximum", whole(0, 65_535)),
+        "sent_aliases": ("max_sent_aliases", whole(0, 65_535)),
         "receive_maximum": ("receive_maximum", whole(1, 65_535)),
     },
     "sessions": {
         "max": ("max_sessions", whole(1, _MANY)),
         "max_filters": ("max_filters", whole(1, _MANY)),
+        "filter_bytes": ("max_filter_bytes", size_bytes(1024, _HUGE)),
         "max_expiry": ("max_session_expiry_s", time_s(0, 0xFFFFFFFF)),
         "max_keep_alive": ("max_keep_alive_s", time_s(1, 65_535)),
         "connect_timeout": ("connect_timeout_s", time_s(1, 3600)),
     },
     "queues": {
         "in_flight": ("max_inflight", whole(1, 65_535)),
-        "messages": ("max_queued", whole(0, _MANY)),
+        "messages": ("max_queued", whole(1, _MANY)),
         "bytes": ("max_queued_bytes", size_bytes(1024, _HUGE)),
         "total_bytes": ("max_total_bytes", size_bytes(1024, _HUGE)),
         "high_water": ("high_water_bytes", size_bytes(4096, 1 << 30)),
@@ -43,6 +48,12 @@ BROKER: Final[Mapping[str, Keys]] = {
     "retained": {
         "messages": ("max_retained", whole(0, _MANY)),
         "bytes": ("max_retained_bytes", size_bytes(0, _HUGE)),
+    },
+    "memory": {
+        "filters": ("max_filters_bytes", size_bytes(1024, _HUGE)),
+        "wills": ("max_wills_bytes", size_bytes(0, _HUGE)),
+        "routes": ("max_routes_bytes", size_bytes(1024, _HUGE)),
+        "connections": ("max_links_bytes", size_bytes(64 << 10, _HUGE)),
     },
     "features": {
         "maximum_qos": ("maximum_qos", whole(0, 2)),
@@ -69,11 +80,20 @@ LIMITS: Final[Keys] = {
     "bytes_per_s": ("bytes_per_s", size_bytes(0, _HUGE)),
     "address_messages_per_s": ("address_messages_per_s", whole(0, _MANY)),
     "address_bytes_per_s": ("address_bytes_per_s", size_bytes(0, _HUGE)),
+    "packet_bytes": ("packet_bytes", packet_bytes),
+    "user_packet_bytes": ("user_packet_bytes", packet_bytes_by_user),
+    "address_packet_bytes": ("address_packet_bytes", packet_bytes),
+    "network_packet_bytes": ("network_packet_bytes", packet_bytes_by_network),
 }
 BUFFERS: Final[Keys] = {
     "link_bytes": ("max_link_bytes", size_bytes(64 << 10, _HUGE)),
     "total_bytes": ("max_total_bytes", size_bytes(64 << 10, _HUGE)),
 }
+
+
+def values_of(limits: Limits) -> dict[str, object]:
+    """What limits say, by the name of the setting."""
+    return {name: getattr(limits, name) for name, _ in LIMITS.values()}
 
 
 def read_values(name: str, said: object, keys: Keys) -> dict[str, object]:

@@ -14,8 +14,8 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from roost.broker.effects import Insert
-from roost.broker.insertion import Inserted, Insertion
+from roost.broker.effects import Insert, Inserted
+from roost.broker.insertion import Insertion
 from roost.broker.message import Message
 from roost.broker.past import Past
 from roost.broker.since import Since
@@ -29,7 +29,7 @@ from roost.naming import Name
 from roost.naming.building import Panel
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
-from roost.repo.shelving import Kept
+from roost.repo.shelf_effects import Kept
 
 FINISH_S: Final = 5  # for what is on its way into a group when a broker ends
 
@@ -72,6 +72,7 @@ class Gateways:
         self._alarm: Final = Alarm(driver.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
         self._settled: Final = asyncio.Event()  # an insertion was told of
+        self._goes_on = False  # in the next turn: there is more to sign, or to hand on
 
     def start(
         self,
@@ -196,4 +197,14 @@ class Gateways:
         due: int | None = None
         for gateway in self._gateways.values():
             due = earliest(due, gateway.insertion.deadline(), gateway.succession.deadline())
-        self._alarm.set(due, now)
+        if due is not None and due <= now:
+            if not self._goes_on:
+                self._goes_on = True
+                self._loop.call_soon(self._go_on)
+        else:
+            self._alarm.set(due, now)
+
+    def _go_on(self) -> None:
+        self._goes_on = False
+        if self._running is not None:
+            self._tick(self._driver.clock())

@@ -30,8 +30,6 @@ class Links:
         self._times: Final = Timetable()  # by number
         self._alarm: Final = Alarm(clock, self._ring)
         self._next = 1
-        self.numbered: Final = self._numbers.get
-        self.at: Final = self._sockets.get  # a descriptor
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -41,6 +39,14 @@ class Links:
 
     def __contains__(self, link: Link) -> bool:
         return link.number in self._numbers
+
+    def numbered(self, number: int) -> Link | None:
+        """The link of a number."""
+        return self._numbers.get(number)
+
+    def at(self, descriptor: int) -> Link | None:
+        """The link of a descriptor."""
+        return self._sockets.get(descriptor)
 
     def add(self, sock: socket.socket, host: str, door: Door) -> Link:
         """Give a socket that was accepted a number, and watch it."""

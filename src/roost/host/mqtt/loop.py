@@ -14,7 +14,10 @@ import asyncio
 import select
 import socket
 from collections.abc import Callable
-from typing import Final, Protocol
+from time import monotonic
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from roost.host.mqtt.doors import Doors
 from roost.host.mqtt.link import GREETING, LEAVING, OPEN, Bounds, Link
@@ -26,20 +29,24 @@ from roost.host.mqtt.turnstile import first_place
 
 MAX_EVENTS: Final = 512  # of one wake-up
 TURN_BYTES: Final = 1 << 20  # to be read in one wake-up, shared by all that are ready: one link may have to take it all
+FEW_BYTES: Final = 4096  # read at first, which is all there is when a link brings one message at a time
 GREETINGS: Final = 16  # reads by pipes that shake hands, of one wake-up: a TLS handshake takes a millisecond
 
 _IN: Final = select.EPOLLIN
 _OUT: Final = select.EPOLLOUT
 
 
-class Owner(Protocol):
-    """Who is told; it may send, pause and hang up from within."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Owner:
+    """Who is told; it may send, pause and hang up from within. A class, for calls of a compiled one are C calls."""
 
     def opened(self, link: Link) -> None:
         """Somebody is there."""
+        raise NotImplementedError
 
     def turn(self, arrived: list[tuple[int, bytes]]) -> None:
         """Everything a wake-up brought; `lost` and `outbox.crossed` are to be looked at afterwards."""
+        raise NotImplementedError
 
 
 class Poll:
@@ -48,6 +55,7 @@ class Poll:
     def __init__(self, owner: Owner, clock: Callable[[], int], bounds: Bounds) -> None:
         self._bounds: Final = bounds
         self.lost: list[tuple[int, str]] = []  # links that ended by themselves, and why; taken by the owner
+        self.is_called = False  # the event loop has something to do
         self.ungreeted = 0  # for greeting_timeout
         self._owner: Final = owner
         self._clock: Final = clock
@@ -85,11 +93,13 @@ class Poll:
 
     def listen(self, *, wanted: bool) -> None:
         """Whether to read and write at all: an owner whose disk is behind lets everybody wait."""
+        if wanted == self._is_listening:
+            return
         if self._turnstile is not None:
             self._turnstile.first = self if wanted else None
-        elif wanted and not self._is_listening:
+        elif wanted:
             self._loop.add_reader(self._epoll.fileno(), self.serve)
-        elif self._is_listening and not wanted:
+        else:
             self._loop.remove_reader(self._epoll.fileno())
         self._is_listening = wanted
 
@@ -123,6 +133,20 @@ class Poll:
 
     # -- readiness
 
+    def attend(self, timeout_s: float) -> bool:
+        """Serve until the event loop is called or its own descriptor is ready, which is told, or until it is time."""
+        self.is_called = False
+        left_s = timeout_s
+        end_s = monotonic() + timeout_s
+        while not self.serve(left_s):
+            if self.is_called or not self._is_listening:
+                return False
+            if timeout_s >= 0:
+                left_s = end_s - monotonic()
+                if left_s <= 0:
+                    return False
+        return True
+
     def serve(self, timeout_s: float = 0) -> bool:
         """Serve whoever is ready, within a time; whether the event loop's own descriptor, if it is here, is too."""
         events = self._epoll.poll(timeout_s, MAX_EVENTS)
@@ -150,7 +174,7 @@ class Poll:
                 self._read(link, share, arrived)
             elif event & ~(_IN | _OUT):  # an end that concerns both directions
                 self._end(link, "the connection broke")
-        if arrived or self.lost or self.outbox.crossed:
+        if arrived or self.lost or self.outbox.crossed or self.outbox.took:
             self._owner.turn(arrived)
         return others
 
@@ -160,20 +184,30 @@ class Poll:
             if self._greetings > GREETINGS:
                 return  # it is still ready the next time, and those who were before it are not
         try:
-            size = link.sock.recv_into(self._room, share)
+            data = link.sock.recv(FEW_BYTES if share > FEW_BYTES else share)  # noqa: FURB136  `min` is no C call
+            if len(data) == FEW_BYTES and share > FEW_BYTES:
+                data += self._read_on(link, share - FEW_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._end(link, f"reading failed: {error.strerror}")
             return
-        if not size:
+        if not data:
             self._end(link, "the other end closed it")
         elif link.state == LEAVING:
             pass  # it may not have heard yet
         elif link.pipe is None:
-            arrived.append((link.number, bytes(self._room[:size])))
+            arrived.append((link.number, data))
         else:
-            self._feed(link, link.pipe, bytes(self._room[:size]), arrived)
+            self._feed(link, link.pipe, data, arrived)
+
+    def _read_on(self, link: Link, share: int) -> bytes:
+        """Read what there is more; an end is found the next time."""
+        try:
+            size = link.sock.recv_into(self._room, share)
+        except OSError:
+            return b""
+        return bytes(self._room[:size])  # compiled, a call within the slice would be made twice
 
     def _feed(self, link: Link, pipe: Pipe, data: bytes, arrived: list[tuple[int, bytes]]) -> None:
         plain, reply = pipe.feed(data)

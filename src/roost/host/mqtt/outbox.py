@@ -19,6 +19,7 @@ class Outbox:
 
     def __init__(self, links: Links, bounds: Bounds, end: Callable[[Link, str], None]) -> None:
         self.crossed: list[tuple[int, int]] = []  # links that crossed a mark, and what waits; taken by the owner
+        self.took: list[int] = []  # links above the mark that took something; taken by the owner
         self.queued_bytes = 0  # in all links
         self.cut = 0  # for max_link_bytes or max_total_bytes
         self._links: Final = links
@@ -57,6 +58,8 @@ class Outbox:
             return False
         self.queued_bytes -= sent
         del waiting[:sent]
+        if link.above:
+            self.took.append(link.number)
         if not waiting:
             link.out = None
         if link.above and len(waiting) <= self._bounds.low_water_bytes:

@@ -1,11 +1,13 @@
 """Everything that says who may come in, read from its files together and swapped at once.
 
-    users, permissions, certificates ──read all──▶ Security ──one assignment──▶ current
-                                        └──anything wrong──▶ BadConfig with all of it; current stays
+    users, permissions, certificates, hook ──read all──▶ Security ──adopt──▶ current
+                                              └──anything wrong──▶ BadConfig with all of it; current stays
 
 So a reload never leaves new users with old permissions, and a mistake in a file never locks anyone out or lets anyone
-in. What is connected stays connected: new TLS contexts count for connections that come after, new permissions for the
-next packet, and `gone` says whose password is no longer what it was, for who wants to hang up on them.
+in. Reading takes a while and is done beside the event loop; adopting is one step of the loop's own, so nobody is judged
+by what is half new. What is connected stays connected: new TLS contexts count for connections that come after, new
+permissions for the next packet, and `gone` says whose password is no longer what it was, for who wants to hang up on
+them.
 """
 
 from __future__ import annotations
@@ -19,10 +21,16 @@ from typing import Final
 from roost.broker.access import LOOPBACK_ONLY, Access
 from roost.broker.permissions import Permissions
 from roost.errors import BadConfig
+from roost.host.mqtt.hook import Hook
 from roost.host.mqtt.users import Users, read_text, read_users
 
 MAX_PERMISSIONS_BYTES: Final = 16 << 20
 _WRITABLE_BY_OTHERS: Final = 0o022
+
+
+def no_hook() -> Hook | None:
+    """Passwords and certificates are enough."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,7 @@ class Sources:
     users: Path | None = None
     permissions: Path | None = None
     contexts: Callable[[], Mapping[str, ssl.SSLContext]] = dict
+    hook: Callable[[], Hook | None] = no_hook  # raises `BadConfig`
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +51,31 @@ class Security:
     access: Access
     contexts: Mapping[str, ssl.SSLContext]  # by listener
     warnings: tuple[str, ...] = ()  # what can be used but is hardly meant
+    hook: Hook | None = None  # who answers for other methods than passwords
 
 
 class Reloader:
-    """Holds what counts now; `reload` replaces it or leaves it alone."""
+    """Holds what counts now; `read` and then `adopt` replace it."""
 
     def __init__(self, sources: Sources) -> None:
-        self._sources: Final = sources
         self.current = load(sources)
         self.gone: list[bytes] = []  # by the latest reload
         self.reloads = 0
         self.failures = 0
 
-    def reload(self) -> Security:
-        """Read all files again; `BadConfig` says all that is wrong, and nothing has changed."""
+    def read(self, sources: Sources) -> Security:
+        """Read all files again; `BadConfig` says all that is wrong. Nothing changes yet."""
         try:
-            fresh = load(self._sources)
+            return load(sources)
         except BadConfig:
             self.failures += 1
             raise
+
+    def adopt(self, fresh: Security) -> None:
+        """Have what was read count from now on."""
         self.gone = fresh.users.gone(self.current.users)
         self.current = fresh
         self.reloads += 1
-        return fresh
 
 
 def load(sources: Sources) -> Security:
@@ -73,6 +84,7 @@ def load(sources: Sources) -> Security:
     users = Users({})
     permissions: Permissions | None = None
     contexts: Mapping[str, ssl.SSLContext] = {}
+    hook: Hook | None = None
     if sources.users is not None:
         try:
             users, _ = read_users(sources.users)
@@ -92,17 +104,21 @@ def load(sources: Sources) -> Security:
         contexts = sources.contexts()
     except (BadConfig, OSError) as error:  # what `ssl` raises is an OSError
         mistakes.append(str(error))
+    try:
+        hook = sources.hook()
+    except BadConfig as error:
+        mistakes.append(str(error))
     if mistakes:
         raise BadConfig("\n".join(mistakes))
     if permissions is None:
-        return Security(users, LOOPBACK_ONLY, contexts)
+        return Security(users, LOOPBACK_ONLY, contexts, hook=hook)
     strangers = [user for user in permissions.lines_of if sources.users is not None and user not in users]
     warnings = [
         f"{sources.permissions}, line {permissions.lines_of[user]}: {user.decode()!r} is not in {sources.users}; right "
-        "if certificates name this user, else correct the name or add the user"
+        "if certificates or a hook name this user, else correct the name or add the user"
         for user in strangers
     ]
-    return Security(users, permissions, contexts, tuple(warnings))
+    return Security(users, permissions, contexts, tuple(warnings), hook)
 
 
 def read_permissions(path: Path) -> Permissions:

@@ -5,15 +5,13 @@ and at most one sync (group commit). Answers come in the order of the tickets. A
 answered with a sentence, and with it all that has come behind it, unwritten: what is on the disk is always everything
 up to some ticket. What comes after that answer is tried again, for there may be room by then.
 
-RocksDB's own synchronous write does not let Python go on meanwhile (rocksdict holds the interpreter's lock), forcing
-the log afterwards does. So batches are written to the log first, where they survive the death of this process, and the
-log is forced to the disk, where they survive the machine's, if one of the group wants that.
+A group is written to the log, where it survives the death of this process, and the log is forced to the disk, where it
+survives the machine's, if one of the group wants that (`roost.host.rocks_rows`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import fcntl
 import os
 import threading
@@ -34,22 +32,6 @@ _ROW_BYTES: Final = 64  # what a row takes beside its key and value, roughly
 Answer = Callable[[list[int], str], None]
 
 
-class _Log(RocksRows):
-    """Rows whose log is forced when somebody asks for it."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._sync.sync = False
-
-    def force(self) -> None:
-        """Have all that was written on the disk; raises `OSError`."""
-        try:
-            self._db.flush_wal(sync=True)
-        except Exception as error:  # noqa: BLE001  see `roost.host.rocks_rows`
-            self.is_stuck = True
-            raise OSError(errno.EIO, str(error), str(self.path)) from None
-
-
 class Rows:
     """The rows in a folder; raises `BadConfig` if another process has it, or it cannot be used.
 
@@ -63,7 +45,7 @@ class Rows:
         self._loop: Final = asyncio.get_running_loop()
         self._lock: Final = _take(folder)
         try:
-            self._log: Final = _Log(folder / "rows")
+            self._log: Final = RocksRows(folder / "rows")
         except BadConfig:
             os.close(self._lock)
             raise

@@ -6,16 +6,16 @@ import random
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from roost.broker.broker import Broker
 from roost.host.clock import Clock
 from roost.host.keystore import KeyStore
-from roost.host.mqtt.authenticating import Hook
-from roost.host.mqtt.config import Config
+from roost.host.mqtt.config import Config, sources_of
+from roost.host.mqtt.config_keys import values_of
 from roost.host.mqtt.groups import joined, trees_of
-from roost.host.mqtt.listener import contexts_of
+from roost.host.mqtt.hook import Hook
 from roost.host.mqtt.reload import Reloader, Sources
 from roost.host.mqtt.rows import Rows
 from roost.host.mqtt.server import Server
@@ -25,7 +25,7 @@ from roost.host.repo import RunningRepo
 _FRAME_SLACK_BYTES: Final = 64 * 1024  # a WebSocket frame may hold several packets, or a part of one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Running:
     """The broker, what drives it, and where it listens."""
 
@@ -34,16 +34,31 @@ class Running:
     broker: Broker
     uris: list[str]
     repo: RunningRepo | None = None  # where groups are served
+    hook: Hook | None = None  # of the program that embeds the broker
 
-    async def reload(self) -> None:
-        """Read users, permissions and certificates again; `BadConfig` says what is wrong, and all stays as it was."""
-        await self.server.reload(self.config.broker)
+    async def reload(self, fresh: Config | None = None) -> None:
+        """Read who may come in again; `BadConfig` says what is wrong, and all stays as it was.
+
+        Of a configuration that was itself read again, only that and the limits count: the rest needs a start.
+        """
+        config = self.config
+        if fresh is not None:
+            config = replace(
+                config, users=fresh.users, permissions=fresh.permissions, hook=fresh.hook, limits=fresh.limits
+            )
+        is_limited_anew = values_of(config.limits) != values_of(self.config.limits)  # else rates go on as they are
+        limits = config.limits if is_limited_anew else None
+        await self.server.reload(_sources(config, self.hook), config.broker, limits)
+        self.config = config
 
 
 @asynccontextmanager
 async def running_broker(config: Config, hook: Hook | None = None, version: str = "roost") -> AsyncIterator[Running]:
-    """Run a broker; raises `BadConfig` if a file, a folder or an address cannot be used, `NoKey` for a group's keys."""
-    security = Reloader(Sources(config.users, config.permissions, lambda: contexts_of(config.listeners)))
+    """Run a broker; raises `BadConfig` if a file, a folder or an address cannot be used, `NoKey` for a group's keys.
+
+    A program that embeds it can hand in a hook for enhanced authentication, in place of the configuration's.
+    """
+    security = Reloader(_sources(config, hook))
     clock = Clock()
     rows = None if config.store is None else Rows(config.store)
     trees = trees_of(config)
@@ -61,7 +76,7 @@ async def running_broker(config: Config, hook: Hook | None = None, version: str 
         if rows is not None:
             await rows.close()
         raise
-    server = Server(broker, security, config.bounds, rows, clock=clock, hook=hook)
+    server = Server(broker, security, config.bounds, rows, clock=clock)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.close)
         for warning in security.current.warnings:
@@ -74,4 +89,9 @@ async def running_broker(config: Config, hook: Hook | None = None, version: str 
         server.start()
         frame_bytes = config.broker.max_packet_bytes + _FRAME_SLACK_BYTES
         uris = [server.listen(listener, frame_bytes) for listener in config.listeners]
-        yield Running(config, server, broker, uris, repo)
+        yield Running(config, server, broker, uris, repo, hook)
+
+
+def _sources(config: Config, hook: Hook | None) -> Sources:
+    sources = sources_of(config)
+    return sources if hook is None else replace(sources, hook=lambda: hook)

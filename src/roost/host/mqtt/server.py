@@ -8,11 +8,12 @@ broker stops reading until less does: then everybody waits a little, and nobody'
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 from roost.broker.access import Access
 from roost.broker.effects import Authenticate, Hangup, Insert, Keep, Pause, Send, Verdict
+from roost.broker.limits import Limits
 from roost.broker.link import Peer
 from roost.broker.settings import BrokerSettings
 from roost.errors import BadConfig
@@ -20,11 +21,11 @@ from roost.host.address import is_loopback
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.journal import Journal
-from roost.host.mqtt.authenticating import Authenticator, Hook
+from roost.host.mqtt.authenticating import Authenticator
 from roost.host.mqtt.link import Bounds, Link
 from roost.host.mqtt.listener import Door, ListenerSettings
-from roost.host.mqtt.loop import Poll
-from roost.host.mqtt.reload import Reloader
+from roost.host.mqtt.loop import Owner, Poll
+from roost.host.mqtt.reload import Reloader, Sources
 from roost.host.mqtt.rows import Rows
 from roost.machine import Effect
 
@@ -40,19 +41,18 @@ class Machine(Protocol):
     def kept(self, ticket: int, now: int) -> list[Effect]: ...
     def unkept(self, ticket: int, why: str, now: int) -> list[Effect]: ...
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]: ...
+    def took(self, links: list[int], now: int) -> None: ...
+    def listening(self, wanted: bool, now: int) -> None: ...  # noqa: FBT001  as the machine has it
+    def counted(self, outside: Mapping[str, int]) -> None: ...
     def tick(self, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
     def reloaded(
-        self, access: Access, settings: BrokerSettings, now: int, *, gone: Iterable[bytes]
+        self, access: Access, settings: BrokerSettings, now: int, limits: Limits | None, gone: Iterable[bytes]
     ) -> list[Effect]: ...
     def stop(self, now: int) -> list[Effect]: ...
 
 
-def _is_never() -> bool:
-    return False
-
-
-class Server:
+class Server(Owner):
     """Runs one broker; made in the event loop. `insert` and `is_flooded` are set by whoever joins groups."""
 
     def __init__(
@@ -64,7 +64,6 @@ class Server:
         *,
         clock: Clock | None = None,
         journal: Journal | None = None,
-        hook: Hook | None = None,
     ) -> None:
         self.machine: Final = machine
         self.security: Final = security
@@ -73,14 +72,15 @@ class Server:
         self.poll: Final = Poll(self, self.clock, bounds)
         self.doors: Final[list[Door]] = []  # bound: the configuration
         self.insert: Callable[[Insert], None] = self._refuse_insert
-        self.is_flooded: Callable[[], bool] = _is_never  # whether more comes for groups than they take
+        self.is_flooded: Callable[[], bool] | None = None  # whether more comes for groups than they take
         self._rows: Final = rows
         if rows is not None:
             rows.answer = self._kept
-        self._authenticator: Final = Authenticator(security, self._authenticated, hook)
+        self._authenticator: Final = Authenticator(security, self._authenticated, self.journal)
         self._alarm: Final = Alarm(self.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
         self._stopped = False
+        self._was_behind = False
 
     def start(self) -> None:
         """Start the machine; nobody is let in before `listen`."""
@@ -94,16 +94,17 @@ class Server:
         self.poll.add(door)
         return door.uri
 
-    async def reload(self, settings: BrokerSettings) -> None:
-        """Read users, permissions and certificates again; `BadConfig` says what is wrong, and all stays as it was."""
-        fresh = await self._loop.run_in_executor(None, self.security.reload)
+    async def reload(self, sources: Sources, settings: BrokerSettings, limits: Limits | None = None) -> None:
+        """Read who may come in again, and go by other limits; after `BadConfig` all stays as it was."""
+        fresh = await self._loop.run_in_executor(None, self.security.read, sources)
+        self.security.adopt(fresh)
         for door in self.doors:
             if str(door.settings) in fresh.contexts:
                 door.renew(fresh.contexts[str(door.settings)])
         for warning in fresh.warnings:
             self.journal.warn("%s", warning)
         now = self.clock()
-        self.execute(self.machine.reloaded(fresh.access, settings, now, gone=self.security.gone), now)
+        self.execute(self.machine.reloaded(fresh.access, settings, now, limits, self.security.gone), now)
 
     async def stop(self) -> None:
         """Finish what is being kept, so that it can still be acknowledged; then say goodbye to every link."""
@@ -144,6 +145,9 @@ class Server:
     def execute(self, effects: list[Effect], now: int) -> None:
         """Carry out what a call to the machine returned, and what comes of that."""
         poll, outbox = self.poll, self.poll.outbox
+        if outbox.took:
+            self.machine.took(outbox.took, now)
+            outbox.took = []
         self._carry_out(effects, now)
         while outbox.crossed or poll.lost:
             crossed, outbox.crossed = outbox.crossed, []
@@ -154,7 +158,11 @@ class Server:
                 self.journal.say("link %d is down: %s", link, why)
                 self._carry_out(self.machine.closed(link, now), now)
         if not self._stopped:
-            poll.listen(wanted=not self._is_behind())
+            is_behind = self._is_behind()
+            if is_behind != self._was_behind:
+                self._was_behind = is_behind
+                poll.listen(wanted=not is_behind)
+                self.machine.listening(not is_behind, now)
             self._alarm.set(self.machine.deadline(), now)
 
     def _carry_out(self, effects: list[Effect], now: int) -> None:
@@ -175,7 +183,9 @@ class Server:
                 self.journal.write(effect, now)
 
     def _is_behind(self) -> bool:
-        return (self._rows is not None and self._rows.is_behind) or self.is_flooded()
+        if self._rows is not None and self._rows.is_behind:
+            return True
+        return self.is_flooded is not None and self.is_flooded()
 
     def _keep(self, effect: Keep) -> None:
         if self._rows is None:
@@ -205,4 +215,12 @@ class Server:
             self.execute(self.machine.authenticated(link, verdict, now), now)
 
     def _tick(self, now: int) -> None:
+        poll = self.poll
+        connections = {
+            "connections/cut": poll.outbox.cut,
+            "connections/refused/descriptors": poll.exhausted,
+            "connections/refused/full": poll.turned_away,
+            "connections/refused/handshake": poll.ungreeted,
+        }
+        self.machine.counted(connections | self._authenticator.counts())
         self.execute(self.machine.tick(now), now)

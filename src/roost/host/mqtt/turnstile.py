@@ -13,7 +13,6 @@ import asyncio
 import selectors
 from collections.abc import Callable
 from contextvars import Context
-from time import monotonic
 from typing import Final, Protocol, TypeVarTuple
 
 _Arguments = TypeVarTuple("_Arguments")
@@ -22,32 +21,31 @@ _Arguments = TypeVarTuple("_Arguments")
 class Served(Protocol):
     """What is waited for first: `roost.host.mqtt.loop.Poll`."""
 
-    def serve(self, timeout_s: float) -> bool:
-        """Wait so long at most, for ever if it is negative, and serve; whether asyncio has something to do too."""
+    is_called: bool  # set when something is put into the event loop while it waits
+
+    def attend(self, timeout_s: float) -> bool:
+        """Serve until asyncio has something to do, or so long, for ever if it is negative; whether to look at its own.
+
+        What is called, and who steps back, ends it too.
+        """
 
 
 class Turnstile(selectors.EpollSelector):
     """asyncio's selector, behind somebody else's."""
 
     first: Served | None = None
-    is_called = False  # something was put into the event loop while it waited
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for both; serve the first and return the events of the second."""
         first = self.first
         if first is None:
             return super().select(timeout)
-        self.is_called = False
-        left_s = -1.0 if timeout is None else max(0.0, timeout)
-        end_s = monotonic() + left_s
-        while not first.serve(left_s):
-            if self.is_called or self.first is not first:
-                return []
-            if timeout is not None:
-                left_s = end_s - monotonic()
-                if left_s <= 0:
-                    return []
-        return super().select(0)
+        return super().select(0) if first.attend(-1.0 if timeout is None else max(0.0, timeout)) else []
+
+    def call(self) -> None:
+        """End the wait: there is something to do."""
+        if self.first is not None:
+            self.first.is_called = True
 
 
 class BrokerLoop(asyncio.SelectorEventLoop):
@@ -64,7 +62,7 @@ class BrokerLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> asyncio.Handle:
         """Call it in the next turn, for which nobody waits."""
-        self.turnstile.is_called = True
+        self.turnstile.call()
         return super().call_soon(callback, *args, context=context)
 
     def call_at(
@@ -75,7 +73,7 @@ class BrokerLoop(asyncio.SelectorEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Call it then; `call_later` comes here too."""
-        self.turnstile.is_called = True
+        self.turnstile.call()
         return super().call_at(when, callback, *args, context=context)
 
 

@@ -17,15 +17,16 @@ from typing import Final
 from roost.errors import BadName
 from roost.forwarding.endpoint_effects import Asked
 from roost.machine import MS, SECOND, Effect
-from roost.naming import Name
 from roost.naming.component import SEQUENCE
 from roost.naming.conventions import keyword, sequence, timestamp
+from roost.naming.name import Name
 from roost.pubsub.repos.versioned import Versioned
 from roost.repo.cause import DELETE
 from roost.repo.event import encode_event, encode_snapshot
-from roost.repo.shelving import Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
 from roost.sync.port import Reply
-from roost.wire import Signer, encode_data
+from roost.wire.data import encode_data
+from roost.wire.signature import Signer
 
 EVENTS: Final = keyword("events")
 SNAPSHOT: Final = keyword("snapshot")

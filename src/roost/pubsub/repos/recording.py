@@ -20,14 +20,15 @@ from collections.abc import Callable
 from typing import Final
 
 from roost.machine import SECOND, Effect
-from roost.naming import Name
 from roost.naming.building import numbered
+from roost.naming.name import Name
 from roost.pubsub.repos.stock import Stock
 from roost.repo.cause import INSERT, REPLICATION
 from roost.repo.numbering import numbered as numbered_by
 from roost.repo.record import CARRY_BYTES, encode_greeting, encode_named, encode_records, runs_of
 from roost.repo.store import Entry
-from roost.wire import Data, Signer, encode_data
+from roost.wire.data import Data, encode_data
+from roost.wire.signature import Signer
 
 MAX_UNRECORDED: Final = 10_000
 LISTENING: Final = 3 * SECOND

@@ -45,12 +45,13 @@ from roost.pubsub.vetting import Then
 from roost.repo.batch import ALL_KEPT, Receipt
 from roost.repo.cause import INSERT, REPLICATION
 from roost.repo.holdings import encode_holdings
-from roost.repo.numbering import numbered as parse_numbered
+from roost.repo.numbering import latest_of
 from roost.repo.record import CARRY_BYTES
 from roost.repo.recount import highest
 from roost.repo.retention import Rule, Rules
 from roost.repo.shelf import Shelf
-from roost.repo.shelving import STREAM_MARK, Dropped, Kept
+from roost.repo.shelf_effects import Dropped, Kept
+from roost.repo.shelving import STREAM_MARK
 from roost.repo.shelving import Then as Outcome
 from roost.repo.store import Damaged, Entry, Store, Unwritten, Written
 from roost.sync.ledger import Ledger
@@ -175,9 +176,9 @@ class Repo:
         effects = checked(refusal, now) if refusal else self.asking.check(packet, checked, now)
         return self._settle(effects, now)
 
-    def publish(self, packets: Sequence[Data], then: Outcome, now: int) -> list[Effect]:
+    def publish(self, entries: Sequence[Entry], then: Outcome, now: int) -> list[Effect]:
         """Keep what this process has signed itself, and need not verify; `then` gets for each why not, or nothing."""
-        return self._settle(self.shelf.put(packets, INSERT, then, now), now)
+        return self._settle(self.shelf.keep(entries, INSERT, then, now), now)
 
     def copy(self, packets: Sequence[Data], copies: int, then: Copied, now: int) -> list[Effect]:
         """Have packets that are kept here on `copies` repos in all; `then` gets why they are not, or nothing."""
@@ -298,11 +299,7 @@ class Repo:
 
     def _kept(self, kept: Kept, now: int) -> list[Effect]:
         """Tell consumers and listeners what is on the disk now."""
-        latest: dict[bytes, int] = {}
-        for entry in kept.entries:
-            stream, number = parse_numbered(entry.name)
-            if number > latest.get(stream, 0):
-                latest[stream] = number
+        latest = latest_of([entry.name for entry in kept.entries])
         news = [(name, high) for value, high in latest.items() if not self.peers.is_repo(name := Name(value))]
         effects = self._of_partial(self.partial.member.publish(news, now), now)
         effects += self.events.kept(kept, now)

@@ -1,0 +1,289 @@
+"""Bytes that clients make the broker hold: each kind is counted, bounded for one client and for all, and given back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests import broker_packets as packets
+from tests.broker_packets import props
+from tests.broker_world import Client, World
+
+from roost.broker.effects import Verdict
+from roost.broker.filters import cost_of
+from roost.broker.message import Message
+from roost.broker.packets.framing import header
+from roost.broker.packets.reasons import QUOTA_EXCEEDED, SUCCESS
+from roost.broker.settings import DISK, BrokerSettings
+
+HALF_CONNECT = header(0x10, 5000) + bytes(3000)
+
+
+def quiet(**more: Any) -> BrokerSettings:  # noqa: ANN401  as the settings are
+    return BrokerSettings(sys_interval_s=0, **more)
+
+
+def half_publish(topic: bytes, size: int) -> bytes:
+    """A PUBLISH, less its last byte."""
+    return packets.publish(topic, bytes(size))[:-1]
+
+
+def ended(client: Client) -> int:
+    """The reason that a client of 5.0 was told at last."""
+    assert client.closed
+    return client.seen()[-1].reason
+
+
+# -- routes
+
+
+def test_topics_that_nobody_gets_are_forgotten_before_they_take_too_much() -> None:
+    world = World(quiet(max_routes_bytes=100_000))
+    router = world.broker.core.router
+    ann = world.connect(b"ann")
+    for number in range(50):
+        ann.publish(b"%d/" % number + b"t" * 9000)
+        assert router.routes_bytes < 110_000
+        assert sum(map(len, router.routes)) < 110_000
+    assert world.broker.statistics().routes_forgotten > 30
+    link = world.broker.core.links[ann.link]
+    assert set(link.routes) <= set(router.routes)
+
+
+def test_subscribers_of_a_route_count_too() -> None:
+    world = World(quiet(max_routes_bytes=50_000))
+    for number in range(20):
+        world.connect(b"%d" % number).subscribe(b"#")
+    ann = world.connect(b"ann")
+    for number in range(20):
+        ann.publish(b"%d" % number)
+    assert 0 < world.broker.statistics().routes_forgotten < 20
+    assert world.broker.statistics().publish_sent == 400
+
+
+def test_what_changed_is_counted_until_links_have_forgotten_it() -> None:
+    world = World()
+    router = world.broker.core.router
+    ann, bob = world.connect(b"ann"), world.connect(b"bob")
+    ann.publish(b"a")
+    ann.publish(b"b")
+    both = router.routes_bytes
+    bob.subscribe(b"a")
+    assert router.routes_bytes == both
+    assert sorted(world.broker.core.links[ann.link].routes) == [b"a", b"b"]
+    bob.subscribe(b"+")
+    assert router.routes_bytes == 0
+    assert not world.broker.core.links[ann.link].routes
+    ann.publish(b"a", b"1")
+    ann.disconnect()
+    assert bob.payloads() == [b"1"]
+
+
+# -- filters
+
+
+@pytest.mark.parametrize(("version", "code"), [(4, 0x80), (5, QUOTA_EXCEEDED)])
+def test_filters_of_a_session_are_bounded_in_bytes(version: int, code: int) -> None:
+    world = World(quiet(max_filter_bytes=2 * cost_of(b"a/1")))
+    bob = world.connect(b"bob", version)
+    assert bob.subscribe((b"a/1", 1), (b"a/2", 1), (b"a/3", 1), (b"a/1", 0)) == [1, 1, code, 0]
+    assert world.broker.statistics().filters_refused == 1
+    bob.send(packets.unsubscribe(2, b"a/1", version=version))
+    bob.seen()
+    assert bob.subscribe((b"a/3", 1)) == [1]
+
+
+def test_filters_of_all_sessions_are_bounded_in_bytes_and_given_back() -> None:
+    world = World(quiet(max_filters_bytes=5_000))
+    router = world.broker.core.router
+    clients = [world.connect(b"%d" % number, 5) for number in range(10)]
+    codes = [client.subscribe(b"one/%d" % number, b"$share/x/two") for number, client in enumerate(clients)]
+    granted = sum(code == 0 for pair in codes for code in pair)
+    assert 4 < granted < 10
+    assert {code for pair in codes for code in pair} == {0, QUOTA_EXCEEDED}
+    assert router.filters_bytes <= 5_000
+    for client in clients:
+        client.disconnect()
+    assert router.filters_bytes == 0
+
+
+def test_a_level_that_filters_have_in_common_is_counted_once() -> None:
+    world = World()
+    bob = world.connect(b"bob")
+    router = world.broker.core.router
+    bob.subscribe(b"a/b/c/1")
+    alone = router.filters_bytes
+    bob.subscribe(b"a/b/c/2")
+    assert alone < router.filters_bytes < 2 * alone
+    assert world.broker.core.sessions[b"bob"].filter_bytes == 2 * cost_of(b"a/b/c/1")
+
+
+def test_a_subscription_is_a_row_of_its_own() -> None:
+    world = World(quiet(persistent=True, durability=DISK))
+    bob = world.connect(b"bob", 5, clean=False, properties=props(session_expiry=100))
+    written: list[int] = []
+    world.on_effect = lambda effect: written.extend(len(value) for _, value in getattr(effect, "puts", ()))
+    for number in range(100):
+        bob.subscribe((b"%d/" % number + b"f" * 1000, 1), packet_id=number + 1)
+    assert sum(written) < 100 * 100
+    bob.subscribe((b"$share/g/x/+", 2), properties=props(subscription_id=7))
+    bob.send(packets.unsubscribe(2, b"0/" + b"f" * 1000, version=5))
+    assert len([key for key in world.disk.rows if key[:1] == b"f"]) == 100
+    before = world.broker.core.sessions[b"bob"]
+    world.crash()
+    session = world.broker.core.sessions[b"bob"]
+    assert sorted(session.subscriptions) == sorted(before.subscriptions)
+    assert session.filter_bytes == before.filter_bytes
+    options = session.subscriptions[b"$share/g/x/+"]
+    assert (options.qos, options.identifier, options.shared) == (2, 7, b"g")
+    world.connect(b"bob", 5, clean=True).subscribe((b"new", 1))
+    assert [key for key in world.disk.rows if key[:1] in b"fs"] == []
+
+
+def test_a_subscription_whose_session_is_gone_or_that_is_damaged_is_left_out() -> None:
+    world = World(quiet(persistent=True))
+    world.connect(b"bob", clean=False).subscribe(b"a", b"b")
+    row = next(key for key in world.disk.rows if key == b"f\x00\x03bob" + b"a")
+    world.disk.rows[b"f\x00\x03eve" + b"a"] = world.disk.rows[row]
+    world.disk.rows[b"f\x00\x03bob" + b"$share/"] = world.disk.rows[row]
+    world.disk.rows[row] = b"?"
+    world.crash()
+    assert list(world.broker.core.sessions[b"bob"].subscriptions) == [b"b"]
+    assert world.broker.statistics().bad_rows == 2
+    assert [key for key in world.disk.rows if key[:1] == b"f"] == [b"f\x00\x03bob" + b"b"]
+
+
+# -- wills
+
+
+def test_wills_are_bounded_in_bytes_and_given_back() -> None:
+    world = World(quiet(max_wills_bytes=3_000))
+    core = world.broker.core
+    first = world.connect(b"1", 5, will=b"gone", will_payload=bytes(1000))
+    second = world.connect(b"2", 5, will=b"gone", will_payload=bytes(1000))
+    refused = world.connect(b"3", 5, will=b"gone", will_payload=bytes(1000), look=False)
+    assert refused.one("CONNACK").reason == QUOTA_EXCEEDED
+    assert world.broker.statistics().wills_refused == 1
+    world.connect(b"2", 5, will=b"gone", will_payload=bytes(1000))  # in place of its own
+    assert second.closed
+    first.disconnect()
+    assert not world.connect(b"3", 5, will=b"gone", will_payload=bytes(1000)).closed
+    for client in list(world.clients.values()):
+        if not client.closed:
+            client.vanish()
+    assert core.wills_bytes == 0
+
+
+def test_wills_of_the_last_run_count() -> None:
+    world = World(quiet(persistent=True))
+    world.connect(b"1", clean=False, will=b"gone", will_payload=bytes(1000))
+    before = world.broker.core.wills_bytes
+    rows = dict(world.disk.rows)
+    world.broker = World(quiet(persistent=True), rows=rows).broker
+    assert before > 1000
+    assert world.broker.core.wills_bytes == 0  # the restart has lost its link, and it was spoken
+
+
+# -- links
+
+
+def test_a_stranger_sends_no_large_packet_and_who_is_let_in_does() -> None:
+    world = World(quiet(max_connect_bytes=2000))
+    eve = world.open(5)
+    eve.send(header(0x10, 2000))
+    assert eve.closed
+    assert world.broker.statistics().refused_large == 1
+    ann = world.connect(b"ann", 5)
+    ann.send(packets.publish(b"a", bytes(5000), version=5), packets.pingreq())
+    assert ann.kinds() == ["PINGRESP"]
+    bob = world.open(5)
+    bob.send(packets.connect(b"bob", version=5), packets.publish(b"a", bytes(5000), version=5), packets.pingreq())
+    assert bob.kinds() == ["CONNACK", "PINGRESP"]
+
+
+def test_packets_that_are_not_whole_count_until_they_are() -> None:
+    world = World()
+    core = world.broker.core
+    eve = world.open()
+    eve.send(packets.connect(b"eve")[:-1])
+    assert core.links_bytes == len(packets.connect(b"eve")) - 1
+    eve.send(packets.connect(b"eve")[-1:], half_publish(b"a", 500))
+    assert core.links_bytes == len(half_publish(b"a", 500))
+    eve.send(b"\x00")
+    assert core.links_bytes == 0
+    eve.send(half_publish(b"a", 500))
+    eve.vanish()
+    assert core.links_bytes == 0
+
+
+def test_what_comes_before_a_client_is_let_in_counts_until_it_is() -> None:
+    world = World()
+    core = world.broker.core
+    world.judge = lambda _: None
+    ann = world.connect(b"ann", user=b"ann", password=b"x", look=False)
+    first = packets.connect(b"ann", user=b"ann", password=b"x")
+    assert core.links_bytes == len(first)
+    ann.send(packets.pingreq())
+    assert core.links_bytes == len(first) + 2
+    world.run(world.broker.authenticated(ann.link, Verdict(SUCCESS, b"ann"), world.now))
+    assert ann.kinds() == ["CONNACK", "PINGRESP"]
+    assert core.links_bytes == 0
+
+
+def test_when_links_hold_too_much_strangers_pay_first_then_who_holds_most() -> None:
+    world = World(quiet(max_links_bytes=10_000, max_connect_bytes=6000))
+    ann, bob = world.connect(b"ann", 5), world.connect(b"bob", 5)
+    ann.send(half_publish(b"a", 4000))
+    strangers = [world.open() for _ in range(2)]
+    strangers[0].send(HALF_CONNECT[:2000])
+    strangers[1].send(HALF_CONNECT)
+    bob.send(half_publish(b"a", 1500))
+    assert [each.closed for each in (*strangers, ann, bob)] == [False, True, False, False]
+    world.connect(b"cat", 5).send(half_publish(b"a", 3000))
+    assert [each.closed for each in (*strangers, ann, bob)] == [True, True, False, False]
+    eve = world.connect(b"eve", 5)
+    eve.send(half_publish(b"a", 5000))
+    assert ended(eve) == QUOTA_EXCEEDED
+    assert (ann.closed, bob.closed) == (False, False)
+    assert world.broker.statistics().links_relieved == 3
+    assert world.broker.core.links_bytes < 10_000
+
+
+def test_aliases_of_clients_count() -> None:
+    world = World(quiet(max_links_bytes=5_000))
+    ann = world.connect(b"ann", 5)
+    for topic in (b"a" * 1000, b"a" * 1000, b"b" * 2000):
+        ann.publish(topic, b"", properties=props(topic_alias=1))
+    assert 2000 < world.broker.core.links_bytes < 2500
+    ann.publish(b"c" * 4000, b"", properties=props(topic_alias=2))
+    assert ended(ann) == QUOTA_EXCEEDED
+    assert world.broker.core.links_bytes == 0
+
+
+def test_aliases_to_clients_are_few_and_end_nobody() -> None:
+    world = World(quiet(max_sent_aliases=2, max_links_bytes=1_000))
+    bob = world.connect(b"bob", 5, properties=props(topic_alias_maximum=65_535))
+    bob.subscribe(b"#")
+    ann = world.connect(b"ann")
+    for _ in range(2):
+        for topic in (b"long" * 300, b"1", b"2", b"3"):
+            ann.publish(topic)
+    assert [len(each.topic) for each in bob.seen()] == [1200, 1, 1, 1, 1200, 0, 0, 1]
+    assert 0 < world.broker.core.links_bytes < 500
+    assert not bob.closed
+
+
+# -- messages
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_message_that_is_held_keeps_no_encodings(qos: int) -> None:
+    world = World(quiet(retain_available=True))
+    for version in (4, 5):
+        world.connect(b"%d" % version, version).subscribe((b"a", 1))
+    world.connect(b"ann").publish(b"a", bytes(5000), qos=qos, retain=True, packet_id=1)
+    message = world.broker.core.retained.matching(b"a", world.now)[0][1]
+    fresh = Message(message.topic, message.payload, qos, retain=True, publisher=b"ann", time=message.time)
+    for name in ("shared", "_plain_v4", "_plain_v5", "_split_v4", "_split_v5", "_shape_v4", "_shape_v5"):
+        assert getattr(message, name) == getattr(fresh, name), name
+    assert world.broker.statistics().publish_sent == 2
