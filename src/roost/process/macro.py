@@ -1,0 +1,119 @@
+"""One registered macro: its definition and program, what it looks at, where it stands, and how it fares.
+
+An update replaces definition, program and references; state, position, trace and counters go on, and the version counts
+up. The position is the number of the last reading of each stream that activated the macro: what is not above it has
+been processed, by this version or an earlier one, and activates it no more.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.process.definition import NODE, Definition
+from roost.process.effects import Standing
+from roost.process.engine import Program
+from roost.process.rate import Rate
+from roost.process.reference import Reference
+from roost.process.sample import Sample
+from roost.process.trace import Trace
+from roost.process.trigger import Trigger
+from roost.process.window import View, Window
+
+MAX_REFERENCES: Final = 256
+MAX_POSITION: Final = 65_536  # streams
+
+
+class Macro:
+    """A macro; `views` are of the references that its code names, `found` of those that only its runs did."""
+
+    def __init__(self, number: int, definition: Definition, program: Program, views: list[View], now: int) -> None:
+        self.number: Final = number  # no other macro had it before
+        self.name: Final = definition.name
+        self.topic: Final = definition.topic
+        self.definition = definition
+        self.digest = definition.digest  # worked out once
+        self.is_here = definition.engine == NODE  # the results of others arrive
+        self.program = program
+        self.views = views  # bound: MAX_REFERENCES, with found
+        self.found: dict[Reference, View] = {}
+        self.version = 1
+        self.state = b""
+        self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
+        self.trigger = Trigger(definition)
+        self.rate = Rate(definition.limits.runs_per_s, now)
+        self.trace: Final = Trace()
+        self.is_limited = False  # whether the rate is exceeded just now
+        self.activations = 0
+        self.repeated = 0  # samples that it had seen
+        self.unplaced = 0  # samples of streams beyond MAX_POSITION: it could not tell
+        self.waited = 0  # activations that had to wait for more values
+        self.limited = 0  # activations beyond the rate
+        self.runs = 0
+        self.results = 0
+        self.failures = 0
+
+    @property
+    def filters(self) -> list[str]:
+        """What it refers to."""
+        return [view.reference.topic for view in self.views] + [reference.topic for reference in self.found]
+
+    @property
+    def position(self) -> tuple[tuple[bytes, int], ...]:
+        """How far it has come."""
+        return tuple(sorted(self.seen.items()))
+
+    def update(self, definition: Definition, program: Program, views: list[View], now: int) -> None:
+        """Be of another version from now on."""
+        trigger = Trigger(definition)
+        trigger.take_over(self.trigger, now)
+        self.definition, self.digest, self.is_here = definition, definition.digest, definition.engine == NODE
+        self.program, self.views, self.trigger = program, views, trigger
+        self.found = {}
+        self.rate = Rate(definition.limits.runs_per_s, now)
+        self.version += 1
+
+    def sees(self, sample: Sample) -> bool:
+        """Whether a sample activates it, which it does once."""
+        if sample.stream:
+            known = self.seen.get(sample.stream, 0)
+            if sample.number <= known:
+                self.repeated += 1
+                return False
+            if known or len(self.seen) < MAX_POSITION:
+                self.seen[sample.stream] = sample.number
+            else:
+                self.unplaced += 1
+        self.activations += 1
+        return True
+
+    def knows(self, reference: Reference) -> bool:
+        """Whether it has this reference already."""
+        return reference in self.found or any(view.reference == reference for view in self.views)
+
+    def inputs(self, window: Window, now: int) -> dict[Reference, list[Sample]] | None:
+        """What its references give, None if they are not satisfied; found ones are left out where they are not.
+
+        A run need not name again what an earlier one named. If it does, it says that it misses it.
+        """
+        inputs: dict[Reference, list[Sample]] = {}
+        for view in self.views:
+            samples = window.read(view, now)
+            if len(samples) < view.required:
+                return None
+            inputs[view.reference] = samples
+        for view in self.found.values():
+            samples = window.read(view, now)
+            if len(samples) >= view.required:
+                inputs[view.reference] = samples
+        return inputs
+
+    def standing(self) -> Standing:
+        """Where it stands."""
+        return Standing(self.version, self.state, self.position, self.trigger.marks(), self.trigger.due)
+
+    def stand(self, standing: Standing) -> None:
+        """Go on from there."""
+        self.version, self.state = standing.version, standing.state
+        self.seen = dict(standing.position)
+        self.trigger.remember(standing.used)
+        self.trigger.due = standing.due if self.trigger.every else 0

@@ -1,0 +1,188 @@
+"""What an arrival sets off: macros run one after the other, each after all that it depends on.
+
+    arrived ──▶ celsius ──▶ average        a macro runs once for an arrival, however many of its inputs were renewed,
+       └──────▶ fahrenheit ──┘             and finds them all renewed
+
+So the runs of one arrival are bounded by the macros it touches. All of them have the arrival as their cause: their time
+and the seed of their randomness follow from it (`roost.process.seeding`).
+
+A program may name a topic during a run that nobody knew of. Then the macro gets the reference, its values come from the
+history, its turn among the others may change, and it runs again for the same arrival. This happens a bounded number of
+times. A reference that closes a cycle fails the run.
+
+A failure stays with its macro: it is counted, traced and noted; nothing is published, and the state is as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from typing import Final, TypeAlias
+
+from roost.errors import BadMacro
+from roost.machine import Effect, Note
+from roost.machine.timetable import Timetable
+from roost.process.dependencies import Dependencies, Turn
+from roost.process.effects import KeepState, Publish
+from roost.process.engine import FAILED, RATE, Failure, Inputs, Outcome
+from roost.process.macro import MAX_REFERENCES, Macro
+from roost.process.parsing import sample_of
+from roost.process.reference import Reference
+from roost.process.sample import Sample
+from roost.process.seeding import seed_of
+from roost.process.window import Window
+
+MAX_ROUNDS: Final = 8  # that a program may name topics it was not given, in one activation
+
+_Given: TypeAlias = dict[Reference, list[Sample]]
+
+
+def plain(_topic: str) -> tuple[bytes, int]:
+    """Results belong to no stream."""
+    return b"", 0
+
+
+def untimed() -> int:
+    """Nobody measures how long runs take."""
+    return 0
+
+
+class Runner:
+    """Runs macros; who they are, and what they look at, is the processor's."""
+
+    def __init__(
+        self,
+        macros: dict[str, Macro],
+        dependencies: Dependencies,
+        window: Window,
+        reserve: Callable[[str], tuple[bytes, int]],
+        stopwatch: Callable[[], int],
+    ) -> None:
+        self.timetable: Final = Timetable()  # when macros that run every n seconds are due, by their numbers
+        self._macros: Final = macros
+        self._dependencies: Final = dependencies
+        self._window: Final = window
+        self._reserve: Final = reserve
+        self._stopwatch: Final = stopwatch
+
+    def run(self, turns: Iterable[Turn], cause: Sample, now: int, effects: list[Effect]) -> None:
+        """Let macros take their turns, which are in order, and those that their results touch."""
+        pending = list(turns)  # in order it is a heap
+        rounds: dict[str, int] = {}
+        while pending:
+            turn = heappop(pending)
+            while pending and pending[0] == turn:
+                heappop(pending)
+            name = turn[1]
+            macro = self._macros[name]
+            again = rounds.get(name, 0)
+            inputs = self._inputs(macro, again, cause, now, effects)
+            if inputs is None:
+                continue
+            started = self._stopwatch()
+            outcome = macro.program.run(inputs, now, seed_of(macro.digest, cause), macro.state)
+            took_ns = self._stopwatch() - started
+            macro.runs += 1
+            if outcome.missing:
+                new = [each for each in dict.fromkeys(outcome.missing) if not macro.knows(each)]
+                refusal = self._find(macro, new, again)
+                if not refusal:
+                    if new:
+                        rounds[name] = again + 1
+                        pending = self._in_order(name, pending)
+                    else:  # it named what has too few values
+                        macro.waited += 1
+                    continue
+                outcome = Outcome(failure=Failure(FAILED, refusal))
+            macro.trigger.ran(inputs)
+            macro.trace.add(macro.version, now, cause, inputs, outcome, took_ns)
+            for following in self._settle(macro, inputs, outcome, cause, now, effects):
+                heappush(pending, following)
+
+    # -- before a run
+
+    def _inputs(self, macro: Macro, again: int, cause: Sample, now: int, effects: list[Effect]) -> _Given | None:
+        """What a macro is given, None if it does not run."""
+        if not again and not self._is_its_turn(macro, cause, now):
+            return None
+        inputs = macro.inputs(self._window, now)
+        if inputs is None or not macro.trigger.admits(inputs, macro.found):
+            macro.waited += 1
+            return None
+        if again or macro.rate.take(now):
+            macro.is_limited = False
+            return inputs
+        macro.limited += 1
+        if not macro.is_limited:
+            macro.is_limited = True
+            failure = Failure(RATE, f"it may run {macro.rate.per_s:,} times a second, and was to run more often")
+            macro.trace.add(macro.version, now, cause, inputs, Outcome(failure=failure), 0)
+            effects.append(_note(macro, failure))
+        return None
+
+    def _is_its_turn(self, macro: Macro, cause: Sample, now: int) -> bool:
+        """Whether an activation is one, and not only a reason to be due later."""
+        if not macro.is_here or not macro.sees(cause):
+            return False
+        trigger = macro.trigger
+        if not trigger.every or trigger.is_due:
+            trigger.is_due = False
+            return True
+        if not trigger.due:
+            trigger.due = trigger.next_due(now)
+            self.timetable.set(macro.number, trigger.due)
+        return False
+
+    # -- after a run
+
+    def _find(self, macro: Macro, new: list[Reference], again: int) -> str:
+        """Have a macro look at topics that a run named; says why it cannot, if so."""
+        if again >= MAX_ROUNDS:
+            return f"it named other topics each of {again + 1} times that it ran"
+        if len(macro.views) + len(macro.found) + len(new) > MAX_REFERENCES:
+            return f"it names more than {MAX_REFERENCES} topics"
+        try:
+            filters = macro.filters + [each.topic for each in new]
+            self._dependencies.set(macro.name, macro.topic, filters)
+        except BadMacro as error:
+            return str(error)
+        for each in new:
+            macro.found[each] = self._window.open(each)
+        return ""
+
+    def _in_order(self, name: str, pending: list[Turn]) -> list[Turn]:
+        """A macro has its turn again, and the order may be another."""
+        names = dict.fromkeys([name, *[each for _, each in pending]])
+        return sorted([self._dependencies.turn(each) for each in names])
+
+    def _settle(
+        self, macro: Macro, inputs: Inputs, outcome: Outcome, cause: Sample, now: int, effects: list[Effect]
+    ) -> tuple[Turn, ...]:
+        """Act on what a run brought; returns whose turn that makes."""
+        if outcome.failure is not None:
+            macro.failures += 1
+            effects.append(_note(macro, outcome.failure))
+            return ()
+        if outcome.state is not None and outcome.state != macro.state:
+            macro.state = outcome.state
+            effects.append(KeepState(macro.name, outcome.state, macro.version, cause))
+        payload = outcome.payload
+        if payload is None:
+            return ()
+        macro.results += 1
+        topic = macro.topic
+        stream, number = self._reserve(topic)
+        used = dict.fromkeys([(each.stream, each.number) for given in inputs.values() for each in given if each.stream])
+        digest, version = macro.digest, macro.version
+        effects.append(
+            Publish(macro.name, topic, payload, outcome.format, now, tuple(used), digest, version, stream, number)
+        )
+        filters, turns = self._dependencies.touched(topic)
+        if turns:
+            self._window.arrived(sample_of(topic, now, outcome.format, payload, stream, number), filters)
+        return turns
+
+
+def _note(macro: Macro, failure: Failure) -> Note:
+    facts = (("macro", macro.name), ("kind", failure.kind), ("message", failure.message))
+    return Note("macro failed", (*facts, ("line", failure.line), ("column", failure.column)))

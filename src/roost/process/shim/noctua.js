@@ -1,0 +1,288 @@
+// What a macro sees of its node: `Noctua`, `console`, and the run around it. Evaluated first, while nothing is tamed.
+//
+// A run takes its inputs as one list of arguments: per reference a count and so many values, or −1 and the values as
+// JSON, or −2 and the same with marks for what JSON does not have. A value of a reference with wildcards is two
+// arguments, topic and value; in detail it is five. It gives one text, whose first letter says what follows:
+//
+//     n number   s text   t text as JSON   j JSON   b bytes in hex   u nothing   o too long   f failure
+//     m topics that were not given   d details are wanted   e one of the above, with state and logs
+//
+// and `!` before it if the macro has left something behind that cannot be taken away: then its context is remade.
+(function (shared) {
+  'use strict'
+  // a macro may hide them
+  const { Array, Error, Map, Number, Object, RangeError, Reflect, String, Symbol, TypeError, Uint8Array } = globalThis
+  const { apply, getPrototypeOf, isExtensible, ownKeys } = Reflect
+  const { parse, stringify } = JSON
+  const { isInteger, isFinite } = Number
+  const evaluate = globalThis.eval
+  const { includes } = String.prototype, { join, slice } = Array.prototype
+  const toHex = Uint8Array.prototype.toHex
+  const fromHex = Uint8Array.fromHex
+  const typedName = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag).get
+  const global = globalThis
+  const OWN = 3 // NaN, Infinity and undefined, which no one can remove
+  const MAX_VALUES = 100000, MAX_REFERENCES = 256, MAX_MESSAGE = 500, MAX_STACK = 4000
+  const ROPE = 256 // longer texts may be in pieces, which the binding does not take
+  const DEFAULTS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
+  const PLAIN = 1, PAIR = 2, DETAIL = 5 // arguments per value
+
+  const limits = { output: 0, state: 0, log: 0 }
+  let body, slots = [], named = new Map(), inputs, detailed
+  let missing, wantsDetail, stateText, state, logs, room, dropped
+  shared.time = 0
+  shared.seed = shared.other = shared.runs = 0
+
+  // -- topics
+
+  function topic(name, options) {
+    if (typeof name !== 'string') throw new TypeError(`a topic is text, not ${typeof name}`)
+    const asked = options === undefined ? DEFAULTS : settings(options)
+    const slot = found(name, asked)
+    if (slot === undefined) return absent(name, asked)
+    if (asked.detail) {
+      if (!detailed) {
+        wantsDetail = true
+        return slot.array ? [] : undefined
+      }
+      const values = slot.details ??= inDetail(slot)
+      return slot.array ? values : values[0]
+    }
+    if (slot.count === 1 && slot.width === PLAIN && !slot.array) return inputs[slot.at]
+    const values = slot.values ??= plainly(slot)
+    return slot.array ? values : values[0]
+  }
+
+  function found(name, asked) {
+    const list = named.get(name)
+    for (let i = 0; list !== undefined && i < list.length; i++) {
+      const slot = list[i]
+      if (slot.cutoff === asked.cutoff && slot.required === asked.required && slot.limit === asked.limit) return slot
+    }
+    return undefined
+  }
+
+  function absent(name, { cutoff, required, limit }) {
+    missing ??= new Map()
+    if (missing.size <= MAX_REFERENCES) {
+      missing.set(`${cutoff} ${required} ${limit} ${name}`, [name, cutoff, required, limit])
+    }
+    return required > 1 || limit > 1 ? [] : undefined
+  }
+
+  function settings(options) {
+    if (typeof options !== 'object' || options === null) throw new TypeError('the settings of a topic are an object')
+    const names = ownKeys(options)
+    for (let i = 0; i < names.length; i++) {
+      if (!(names[i] in DEFAULTS)) {
+        throw new TypeError(`a topic has cutoff, required, limit and detail, not ${String(names[i])}`)
+      }
+    }
+    const { cutoff = 0, required = 1, limit = 1, detail = false } = options
+    if (!(isFinite(cutoff) && cutoff >= 0)) throw new RangeError('cutoff is a number of seconds, 0 for no limit')
+    if (!(isInteger(required) && required >= 0 && required <= MAX_VALUES)) {
+      throw new RangeError(`required is 0 to ${MAX_VALUES}`)
+    }
+    if (!(isInteger(limit) && limit >= 1 && limit <= MAX_VALUES)) throw new RangeError(`limit is 1 to ${MAX_VALUES}`)
+    return { cutoff: cutoff + 0, required: required + 0, limit, detail: !!detail }
+  }
+
+  function flat(slot) {
+    const { count, at, width } = slot
+    if (count >= 0) return apply(slice, inputs, [at, at + count * width])
+    const values = parse(inputs[at])
+    return count === -1 ? values : values.map(unmarked)
+  }
+
+  // Marked values: what JSON has as [value], numbers as their text, bytes as {b: hex}, the rest as {a: …} and {o: …}.
+  function unmarked(marked) {
+    if (typeof marked === 'string') return Number(marked)
+    if ('b' in marked) return fromHex(marked.b)
+    if ('a' in marked) return marked.a.map(unmarked)
+    if (!('o' in marked)) return marked[0]
+    const object = {}
+    for (const name of ownKeys(marked.o)) {
+      Object.defineProperty(object, name, {
+        value: unmarked(marked.o[name]), writable: true, enumerable: true, configurable: true,
+      })
+    }
+    return object
+  }
+
+  function plainly(slot) {
+    const list = flat(slot)
+    if (slot.width === PLAIN) return list
+    const values = []
+    for (let i = 0; i < list.length; i += slot.width) {
+      const value = slot.width === PAIR ? list[i + 1] : list[i]
+      values.push(slot.wild ? { topic: slot.width === PAIR ? list[i] : list[i + 4], value } : value)
+    }
+    return values
+  }
+
+  function inDetail(slot) {
+    const list = flat(slot), values = []
+    for (let i = 0; i < list.length; i += DETAIL) {
+      values.push({ value: list[i], unit: list[i + 1], time: list[i + 2], quality: list[i + 3], topic: list[i + 4] })
+    }
+    return values
+  }
+
+  // -- state and logs
+
+  function getState() {
+    return state ??= stateText === '' ? {} : parse(stateText)
+  }
+
+  function setState(value) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new TypeError('the state of a macro is an object')
+    }
+    state = value
+  }
+
+  function shown(value) {
+    if (typeof value === 'string') return value
+    try {
+      return (typeof value === 'object' ? stringify(value) : undefined) ?? String(value)
+    } catch {
+      return 'something that cannot be shown'
+    }
+  }
+
+  function log(...values) {
+    if (room <= 0) {
+      dropped++
+      return
+    }
+    let line = ''
+    for (let i = 0; i < values.length && line.length < room; i++) line += (i ? ' ' : '') + shown(values[i])
+    line = line.slice(0, room).toWellFormed()
+    room -= line.length + 1
+    logs ??= []
+    logs.push(line)
+  }
+
+  // -- a run
+
+  function rendered(value) {
+    switch (typeof value) {
+      case 'number': return `n${value}`
+      case 'undefined': return 'u'
+      case 'boolean': return `j${value}`
+      case 'string':
+        if (value.length > limits.output) return `o${value.length}`
+        if (value.isWellFormed() && !apply(includes, value, ['\0'])) return `s${value}`
+        return `t${stringify(value.toWellFormed())}`
+      case 'object': {
+        if (value !== null && apply(typedName, value, []) === 'Uint8Array') {
+          return value.length > limits.output ? `o${value.length}` : `b${apply(toHex, value, [])}`
+        }
+        const text = stringify(value)
+        if (text === undefined) return 'u'
+        return text.length > limits.output ? `o${text.length}` : `j${text}`
+      }
+      default: throw new TypeError(`a macro gives a value, not a ${typeof value}`)
+    }
+  }
+
+  function failed(error) {
+    let message, stack = ''
+    try {
+      message = error instanceof Error ? String(error) : `thrown: ${shown(error)}`
+      if (typeof error.stack === 'string') stack = error.stack
+    } catch {
+      message ??= 'something that cannot be shown was thrown'
+    }
+    return `f${stringify([message.slice(0, MAX_MESSAGE).toWellFormed(), stack.slice(0, MAX_STACK).toWellFormed()])}`
+  }
+
+  // Whether globals that the macro left could be taken away.
+  function isClean() {
+    const keys = ownKeys(global)
+    for (let i = keys.length - 1; keys.length > OWN && i >= 0; i--) {
+      if (Reflect.deleteProperty(global, keys[i])) keys.length--
+    }
+    return keys.length === OWN && getPrototypeOf(global) === shared.builtins && isExtensible(global)
+  }
+
+  function run(time, high, low, kept, inFull, ...values) {
+    shared.time = time
+    shared.seed = high
+    shared.other = low
+    shared.runs++
+    stateText = kept
+    detailed = inFull
+    inputs = values
+    missing = undefined
+    wantsDetail = false
+    state = undefined
+    logs = undefined
+    room = limits.log
+    dropped = 0
+    let at = 0
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i], count = values[at++]
+      slot.count = count
+      slot.at = at
+      slot.width = inFull ? DETAIL : slot.wild ? PAIR : PLAIN
+      slot.values = slot.details = undefined
+      at += count < 0 ? 1 : count * slot.width
+    }
+    let outcome
+    try {
+      outcome = rendered(body())
+      if (state !== undefined) outcome = withState(outcome)
+    } catch (error) {
+      outcome = failed(error)
+    }
+    inputs = undefined
+    if (missing !== undefined) outcome = gaps()
+    else if (wantsDetail) outcome = 'd'
+    else if (logs !== undefined && outcome[0] !== 'e') outcome = `e${stringify([outcome, null, told()])}`
+    if (!isClean()) outcome = `!${outcome}`
+    return outcome.length > ROPE ? apply(join, [outcome], ['']) : outcome
+  }
+
+  function withState(outcome) {
+    const text = stringify(state) ?? '{}'
+    if (text === stateText || (text === '{}' && stateText === '')) return outcome
+    if (text.length > limits.state) return `o${-text.length}`
+    return `e${stringify([outcome, text, told()])}`
+  }
+
+  const told = () => (dropped ? [...logs, `${dropped} more`] : logs ?? [])
+  const gaps = () => `m${stringify([...missing.values()])}`
+
+  // -- what the engine asks for
+
+  const commands = {
+    run: () => run,
+    limits: (output, state, log) => {
+      limits.output = output
+      limits.state = state
+      limits.log = log
+    },
+    load: (source, again) => {
+      body = again ? () => evaluate(source) : evaluate(source)
+    },
+    check: source => evaluate(source), // a text with an error at its end: nothing of it runs
+    bind: text => {
+      named = new Map()
+      slots = parse(text).map(([topic, cutoff, required, limit, array, wild]) => {
+        const slot = { cutoff, required, limit, array, wild, count: 0, at: 0, width: PLAIN }
+        slot.values = slot.details = undefined
+        if (!named.get(topic)?.push(slot)) named.set(topic, [slot])
+        return slot
+      })
+    },
+    gaps: () => (missing === undefined ? '' : gaps()),
+  }
+
+  const noctua = { topic }
+  Object.defineProperty(noctua, 'state', { get: getState, set: setState, enumerable: true })
+  Object.defineProperty(noctua, 'time', { get: () => shared.time, enumerable: true })
+  global.Noctua = noctua
+  global.console = { log, info: log, warn: log, error: log, debug: log }
+  return (command, ...rest) => commands[command](...rest)
+})
