@@ -130,6 +130,7 @@ class Node(World):
             client.closed = True
 
     def rise(self) -> None:
+        self.street.wait(INSTANT_S)
         self.is_alive = True
         self.inserts.clear()
         self.now = self.street.now

@@ -341,7 +341,9 @@ class Crew:
                 for packet in worker.seen():
                     if packet.kind == "PUBLISH":
                         self.got[int(packet.payload)] += 1
-                        worker.send(packets.puback(packet.packet_id) if packet.qos == 1 else packets.pubrec(packet.packet_id))
+                        worker.send(
+                            packets.puback(packet.packet_id) if packet.qos == 1 else packets.pubrec(packet.packet_id)
+                        )
                     elif packet.kind == "PUBREL":
                         worker.send(packets.pubcomp(packet.packet_id))
 

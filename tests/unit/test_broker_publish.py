@@ -336,6 +336,23 @@ def test_what_may_not_be_published_is_dropped_and_said_where_it_can_be() -> None
     assert bob.payloads() == [b"x"]
 
 
+@pytest.mark.parametrize("version", [4, 5])
+def test_what_was_taken_is_acknowledged_again_although_it_may_not_be_published_any_more(version: int) -> None:
+    world = World()
+    bob = world.connect(b"bob")
+    bob.subscribe((b"#", 2))
+    ann = world.connect(b"ann", version)
+    ann.publish(b"shut", b"x", qos=2, packet_id=7)
+    assert ann.one("PUBREC").reason == 0
+    world.run(world.broker.reloaded(ReadOnly(), quiet(drop_denied=False), world.now))
+    ann.publish(b"shut", b"x", qos=2, packet_id=7, dup=True)
+    assert ann.one("PUBREC").reason == 0
+    ann.send(packets.pubrel(7))
+    assert ann.one("PUBCOMP").reason == 0
+    ann.publish(b"open", b"y", qos=2, packet_id=7)
+    assert bob.payloads() == [b"x", b"y"]
+
+
 def test_a_311_client_can_be_ended_for_what_it_may_not_publish() -> None:
     world = World(quiet(drop_denied=False), access=ReadOnly())
     client = world.connect(b"old")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from tests.broker_packets import props, puback
+from tests.broker_world import World
+
 from roost.broker.filters import Options
+from roost.broker.settings import BrokerSettings
 from roost.broker.shared import NOBODY, Group, Shares
 
 
@@ -109,3 +114,25 @@ def test_group_that_comes_back_has_forgotten_whose_turn_it_was() -> None:
     for who in (1, 2):
         shares.add(b"g", b"a", who, Options(0))
     assert shares.matches(b"a")[0].choose(everybody) == 1
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_member_whose_queue_is_full_is_passed_over_while_another_has_room(away: bool) -> None:
+    world = World(BrokerSettings(sys_interval_s=0, max_queued=3, max_inflight=5))
+    slow, other = (world.connect(name, 5, properties=props(session_expiry=100)) for name in (b"slow", b"other"))
+    for member in (slow, other):
+        member.subscribe((b"$share/s/t", 1))
+    if away:
+        other.vanish()
+    publisher = world.connect(b"publisher")
+    total = 11 if away else 30  # 5 and 3 for the one, 3 for the other, or as many as it takes
+    got = 0
+    for number in range(1, total + 1):
+        publisher.publish(b"t", b"x", qos=1, packet_id=number)
+        for packet in [] if away else other.seen():
+            got += 1
+            other.send(puback(packet.packet_id))
+    assert world.broker.statistics().dropped == 0
+    assert got == (0 if away else 30 - 5 - 3)
+    publisher.publish(b"t", b"x", qos=1, packet_id=99)
+    assert world.broker.statistics().dropped == (1 if away else 0)

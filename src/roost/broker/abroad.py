@@ -33,7 +33,7 @@ class Abroad:
         self.done: dict[bytes, int] = {}  # by stream, what is acknowledged, as nodes told; bound of both: MAX_STREAMS
         self.elsewhere = False  # another node has it
         self.online = False  # there
-        self.panel = b""  # of that node
+        self.panel = b""  # of that node; after a restart it is told again
         self.fleeting = False  # it ends with its link there, and is known here for its shared subscriptions only
         self.told = False  # other nodes know of it
         self.heard = 0  # the time of the last announcement that was believed

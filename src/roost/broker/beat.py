@@ -37,6 +37,10 @@ class Share:
     held: tuple[int, ...] = ()
     awaited: tuple[int, ...] = ()
 
+    def is_done(self, number: int) -> bool:
+        """Whether a message is said to be done with."""
+        return self.low <= number <= self.high and number not in self.held and number not in self.awaited
+
     @property
     def size(self) -> int:
         """About so many bytes of a payload."""

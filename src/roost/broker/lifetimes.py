@@ -112,7 +112,7 @@ def end(core: Core, session: Session, now: int) -> None:
     unserved += [delivery for delivery in session.queue if delivery.shared is not None]
     for delivery in unserved:
         if delivery.message.origin is not None and core.roaming is not None:
-            let_go(core, session, delivery, now)
+            let_go(core, session, delivery)
         else:
             _hand_on(core, delivery, now)
 

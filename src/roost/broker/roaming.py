@@ -6,7 +6,8 @@ A change is told at once, or in the next `ROUND`. What is done (acknowledged thr
 messages its client released) is told a round after it was handed over, a release at once, but of one session not more
 often than every `PAUSE`: many messages share one announcement. A session that is online is told again before it could
 expire elsewhere. Sessions that end with their links are told of only if they have shared subscriptions, for nodes to
-agree who is a member. What other nodes tell is `roost.broker.hearing`'s business.
+agree who is a member; beats say what became of their messages (`roost.broker.sharing`). What other nodes tell is
+`roost.broker.hearing`'s business.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from roost.broker.beat import TOPIC, Beat
 from roost.broker.message import Message
 from roost.broker.receipts import Receipts
 from roost.broker.session import Session
+from roost.broker.shared import whole_filter
 from roost.broker.sharing import Open, Sharing, parts
 from roost.machine.contract import SECOND, earliest
 
@@ -85,8 +87,8 @@ class Roaming:
             if delivery.qos:
                 self.hand(session, message)
             if delivery.shared is not None and message.origin is not None:
-                filter_ = b"$share/" + delivery.shared[0] + b"/" + delivery.shared[1]
-                opened = Open(delivery.qos, session.client, b"", message.time)
+                filter_ = whole_filter(delivery.shared[0], delivery.shared[1])
+                opened = Open(delivery.qos, session.client, b"")
                 self.sharing.restore(filter_, message.origin[1], message.origin[2], opened)
 
     def hand(self, session: Session, message: Message) -> None:

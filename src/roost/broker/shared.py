@@ -22,6 +22,11 @@ from roost.broker.filters import Options, Subscriptions
 NOBODY: Final = -1
 
 
+def whole_filter(name: bytes, filter_: bytes) -> bytes:
+    """A filter as a client says it that shares it."""
+    return b"$share/" + name + b"/" + filter_
+
+
 class Group:
     """The members of one shared subscription, and whose turn it is."""
 

@@ -22,21 +22,21 @@ ROUND: Final = SECOND // 10  # between two times of choosing again
 PAUSE: Final = SECOND // 2
 BEAT: Final = 2 * SECOND
 SILENCE: Final = 3 * BEAT
-DOUBT: Final = BEAT + SECOND  # after the last sign of a node that is gone it may have begun to deliver
 MAX_OPEN: Final = 20_000
 MAX_TRACKS: Final = 20_000
 MAX_NODES: Final = 1000
+SOMEWHERE: Final = b"?"  # the panel of a node that is to be heard of first
 _MAX_BYTES: Final = 6000  # of the shares of one beat
 
 
 class Open:
     """A message that a member is to get: which one, and at which node it is; `panel` is empty for this one."""
 
-    def __init__(self, qos: int, holder: bytes, panel: bytes, came: int) -> None:
+    def __init__(self, qos: int, holder: bytes, panel: bytes) -> None:
         self.qos: Final = qos
         self.holder = holder
         self.panel = panel
-        self.came: Final = came
+        self.is_taken = False  # that node said that it has it
         self.is_free = False  # whoever had it does not any more
 
 
@@ -47,6 +47,7 @@ class Track:
         self.low = number
         self.high = number
         self.open: dict[int, Open] = {}  # may have numbers below `low`
+        self.told: dict[bytes, Share] = {}  # what nodes said last, by panel; bound: MAX_NODES
 
 
 class Sharing:
@@ -76,7 +77,8 @@ class Sharing:
         track = self.tracks.get(key)
         if track is None:
             while len(self.tracks) >= MAX_TRACKS:
-                self._forget(next(iter(self.tracks)))
+                done = next((each for each, track in self.tracks.items() if not track.open), None)
+                self._forget(next(iter(self.tracks)) if done is None else done)
             track = self.tracks[key] = Track(number)
         if number > track.high + 1:
             track.low = number  # of those between nothing is known here
@@ -93,6 +95,17 @@ class Sharing:
             self._count += 1
             self._awaits = self._awaits or bool(opened.panel)
         self._dirty[key] = None
+
+    def is_done(self, filter_: bytes, stream: bytes, number: int) -> bool:
+        """Whether another node has said that a message is done with, before it came here."""
+        track = self.tracks.get((filter_, stream))
+        return track is not None and any(share.is_done(number) for share in track.told.values())
+
+    def disclaim(self, filter_: bytes, stream: bytes, number: int) -> None:
+        """Say nothing of a message, nor of those before it: as far as is known here nobody is to get it."""
+        self.note(filter_, stream, number, None)
+        track = self.tracks[filter_, stream]
+        track.low = max(track.low, number + 1)
 
     def restore(self, filter_: bytes, stream: bytes, number: int, opened: Open) -> None:
         """A message is open that an earlier run chose for: nothing is known of others before it."""
@@ -149,12 +162,8 @@ class Sharing:
         return self._starts.get(panel, 0)
 
     def is_silent(self, panel: bytes) -> bool:
-        """Whether a node is taken for gone."""
-        return panel in self._silent
-
-    def may_have_begun(self, opened: Open) -> bool:
-        """Whether a node that is gone could have begun to deliver a message."""
-        return opened.came <= self._signs.get(opened.panel, 0) + DOUBT
+        """Whether a node is taken for gone, or was not heard yet."""
+        return panel in self._silent or panel not in self._signs
 
     def listen(self, now: int) -> None:
         """See who fell silent."""
@@ -181,6 +190,10 @@ class Sharing:
         key = (share.filter, share.stream)
         track = self.tracks.get(key)
         named = {} if track is None else track.open
+        if track is not None:
+            if len(track.told) >= MAX_NODES:
+                track.told.clear()
+            track.told[panel] = share
         for number in share.awaited:
             if number in named:
                 if named[number].panel == panel:  # each node waits for the other
@@ -190,12 +203,13 @@ class Sharing:
                 self._dirty[key] = None  # it has not heard that this is done
             elif len(self.unknown) < MAX_OPEN:
                 self.unknown.append((share.filter, share.stream, number))
-        held, awaited = set(share.held), set(share.awaited)
+        held = set(share.held)
         for number, opened in list(named.items()):
             if number in held:
                 if opened.panel and not opened.is_free:
                     opened.panel = panel
-            elif share.low <= number <= share.high and number not in awaited:
+                    opened.is_taken = True
+            elif share.is_done(number):
                 self.closed.append((opened.holder, share.stream, number))
                 if opened.panel or opened.is_free:
                     self.note(share.filter, share.stream, number, None)
