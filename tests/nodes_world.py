@@ -94,7 +94,7 @@ class Node(World):
 
     def _insert(self, insert: Insert) -> None:
         for message in insert.messages:
-            stream = panel_of(self.number) + b"\x08" + message.topic
+            stream = panel_of(self.number) + b"\x08" + bytes([len(message.topic)]) + message.topic
             held = self.streams.setdefault(stream, [])
             origin = (0, stream, len(held) + 1)
             m = message

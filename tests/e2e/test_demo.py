@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,10 @@ from typing import NamedTuple
 
 import pytest
 from tests.verbs import RUN, environment_of, roost
+
+from roost.cli import main
+from roost.cli.demo import story
+from roost.cli.demo.processes import free_ports
 
 
 class Told(NamedTuple):
@@ -77,6 +82,29 @@ def test_the_annex_loses_no_acknowledged_message_when_the_gate_in_use_is_killed(
 def test_any_mqtt_client_can_join_in_and_see_both_buildings(told: Told) -> None:
     assert re.fullmatch(r'annex/floor1/room3/temp {"value": 2[0-9.]+, "unit": "Cel", "n": \d}\n', told.joined["annex"])
     assert re.fullmatch(r"Campus/Hall/Env/pi1/room1/temp 2[0-9.]+\n", told.joined["hall"])
+
+
+def test_how_to_join_in_is_said_again_behind_the_rounds_while_the_gate_still_runs(told: Told) -> None:
+    first, again = re.findall(r"join in  mosquitto_sub -p (\d+) -t '#' -v", told.text)
+    assert first == again
+    assert told.text.index("round 6") < told.text.rindex("join in") < told.text.index("since  ")
+
+
+def test_a_process_that_dies_at_its_start_is_named_with_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+
+        def ports(count: int) -> list[int]:
+            return [taken.getsockname()[1], *free_ports(count - 1)]
+
+        monkeypatch.setattr(story, "free_ports", ports)
+        assert main(["demo", "--no-pipeline"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("roost demo: repo1 ended with status 1: ")
+    assert "another program uses it" in told
+    assert "Traceback" not in told
 
 
 def test_too_few_rounds_are_refused(tmp_path: Path) -> None:

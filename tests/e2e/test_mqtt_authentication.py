@@ -252,21 +252,24 @@ def test_the_verb_reloads_its_configuration_and_says_what_is_wrong_with_it(place
         at = int(next(said).rpartition(":")[2])
         next(line for line in said if line.startswith("ready"))
 
-        def reload() -> str:
-            process.send_signal(signal.SIGHUP)
-            return next(line for line in complaints if "reloaded" in line)
+        def reload(status: int) -> str:
+            told = roost(environment_of(place), "mqtt", "reload", "--store", str(place / "broker"))
+            line = next(line for line in complaints if "reloaded" in line)
+            assert told.returncode == status
+            assert line[line.index("reloaded") :] in (told.stdout + told.stderr).decode()
+            return line
 
         for limits, hook, complaint in (
             ({"packet_bytes": "huge"}, "auth.py:make", "limits.packet_bytes: 'huge' is no size"),
             ({"packet_bytes": "4KiB"}, "none.py:make", "authentication.hook: "),
         ):
             write(place, limits, hook)
-            line = reload()
+            line = reload(1)
             assert "nothing was reloaded, everything stays as it was: " in line
             assert complaint in line
             assert asyncio.run(largest(at, properties=TOKEN)) == 2048
         write(place, {"packet_bytes": "4KiB"})
-        assert reload().endswith("reloaded users, permissions, certificates, authentication and limits")
+        assert reload(0).endswith("reloaded users, permissions, certificates, authentication and limits")
         assert asyncio.run(largest(at, properties=TOKEN)) == 4096
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0

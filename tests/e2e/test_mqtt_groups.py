@@ -102,6 +102,10 @@ def test_what_is_published_at_one_node_is_delivered_at_every_node(home: Path) ->
             expected = [("hall/temp", "20.5"), ("hall/temp", "21.5"), ("hall/temp", "22.5")]
             assert await taken(near, 3) == expected
             assert await taken(far, 3) == expected
+            counts = one.server.count_groups()
+            assert counts["groups/messages/inserted"] >= 3, "and what nodes tell each other"
+            listed = (Path(__file__).parents[2] / "docs/mqtt.md").read_text(encoding="utf-8")
+            assert [name for name in counts if f"`{name}`" not in listed] == []
 
     run(test)
 
@@ -336,6 +340,47 @@ def test_messages_that_two_repos_have_are_acknowledged_when_they_do(home: Path) 
                 await device.publish("hall/a", "1", qos=1, timeout=30)
             assert other.repo is not None
             assert any("Gate1" in str(stream) for stream, _ in other.repo.repos[0].shelf.holdings)
+
+    run(test)
+
+
+def test_copies_that_nobody_can_make_are_complained_of_and_counted(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replicated = {
+        "trees": [{"filter": "#", "group": GROUP, "durability": {"replicated": 2}}],
+        "features": {"sys_interval": "1s"},
+    }
+
+    async def test() -> None:
+        async with node(home, 1, **replicated) as one, client(one) as device:
+            await device.subscribe("$SYS/broker/groups/messages/uncopied")
+            publishing = asyncio.create_task(device.publish("hall/a", "1", qos=1, timeout=30))
+            async with asyncio.timeout(30):
+                async for message in device.messages:
+                    if message.payload == b"1":
+                        break
+                await until(lambda: "messages wait for copies" in caplog.text)
+            assert not publishing.done()
+            publishing.cancel()
+        assert f"{GROUP}: messages wait for copies, unacknowledged: 1 now (2 copies were asked for" in caplog.text
+
+    run(test)
+
+
+def test_a_3_1_1_device_is_cut_off_for_what_no_reading_can_be_and_the_log_says_whom_and_why(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with node(home, 1) as one:
+            for topic, payload in (("hall", b"1"), ("hall/a", b"x" * 10_000)):
+                reader, writer = await raw(one)
+                writer.write(packets.publish(topic.encode(), payload, qos=1, packet_id=7))
+                async with asyncio.timeout(30):
+                    await reader.read()
+                writer.close()
+        assert "2 to 16 levels, this one has 1: topic 'hall' (client 'device')" in caplog.text
+        assert "make it smaller: topic 'hall/a' (client 'device')" in caplog.text
 
     run(test)
 

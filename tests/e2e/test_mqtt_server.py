@@ -9,29 +9,29 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import aiomqtt
-import paho.mqtt.client as paho
 import pytest
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
+from paho.mqtt.enums import MQTTProtocolVersion
 from tests.broker_packets import connect, disconnect, publish, seen, subscribe
 from tests.loops import run
 from tests.mqtt_certificates import Authority
+from tests.mqtt_patience import Changes, Listener, Speaker
 from tests.verbs import RUN, environment_of, roost
 from websockets.asyncio.client import connect as connect_websocket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from roost import __version__
 from roost.errors import BadConfig
 from roost.host.mqtt.config import read_config
 from roost.host.mqtt.passwords import LIGHT, PasswordHash
 from roost.host.mqtt.running import Running, running_broker
+from roost.host.mqtt.websocket import PLAIN_MQTT
 
 V5 = aiomqtt.ProtocolVersion.V5
 V4 = aiomqtt.ProtocolVersion.V311
@@ -224,6 +224,27 @@ def test_websocket_clients_speak_binary_and_may_cut_packets_anywhere(tmp_path: P
     run(test)
 
 
+def test_a_stranger_has_nothing_held_of_a_large_websocket_frame(tmp_path: Path) -> None:
+    async def test() -> None:
+        said = {"listeners": [{"ws": "127.0.0.1:0"}], "packets": {"connect_bytes": "1KiB"}}
+        half = b"\x82\xff" + (1 << 20).to_bytes(8, "big") + bytes(4 + 200_000)
+        async with broker(tmp_path, **said) as running:
+            async with connect_websocket(running.uris[0], subprotocols=[Subprotocol("mqtt")]) as socket:
+                socket.transport.write(half)
+                with pytest.raises(ConnectionClosed):
+                    await socket.recv()
+            assert running.broker.statistics().refused_large == 1
+            assert running.broker.core.links_bytes == 0
+            async with connect_websocket(running.uris[0], subprotocols=[Subprotocol("mqtt")]) as socket:
+                await socket.send(connect(b"me"))
+                await socket.recv()
+                await socket.send(publish(b"a", bytes(200_000)) + subscribe(1, b"b"))
+                assert isinstance(answer := await socket.recv(), bytes)
+                assert [packet.kind for packet in seen(answer)] == ["SUBACK"]
+
+    run(test)
+
+
 def _whole(data: bytes) -> list[Any]:
     try:
         return seen(data)
@@ -272,6 +293,7 @@ class Process:
         self._options = options
         self.lines: list[str] = []
         self.port = 0
+        self.is_up = threading.Event()
 
     def start(self) -> None:
         command = [*RUN, "mqtt", "--listen", f"127.0.0.1:{self.port}", *self._options]
@@ -283,10 +305,12 @@ class Process:
             if line.startswith("listening on mqtt://"):
                 self.port = int(line.rpartition(":")[2])
             if line.startswith("ready"):
+                self.is_up.set()
                 return
         raise AssertionError(f"it did not start: {self.lines}")
 
     def kill(self) -> None:
+        self.is_up.clear()
         self._process.kill()
         self._end()
 
@@ -311,83 +335,6 @@ def process(folder: Path, *options: str) -> Iterator[Process]:
         made.stop()
 
 
-class Waiting:
-    """Something another thread does, and waiting for it."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-
-    def do(self, what: Callable[[], object]) -> None:
-        with self._changed:
-            what()
-            self._changed.notify_all()
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        with self._changed:
-            assert self._changed.wait_for(condition, timeout=60)
-
-
-class Pair:
-    """A publisher and a subscriber of Paho, with sessions that persist; both reconnect by themselves."""
-
-    def __init__(self, port: int, version: MQTTProtocolVersion, qos: int) -> None:
-        self.acknowledged: set[int] = set()  # numbers of messages
-        self.received: Counter[int] = Counter()
-        self.waiting = Waiting()
-        self._qos = qos
-        self._numbers: dict[int, int] = {}  # mid → number
-        self._subscribed = False
-        self._speaking = self._client(port, version, "speaking")
-        self._listening = self._client(port, version, "listening")
-        self._listening.on_subscribe = lambda *_: self.waiting.do(self._has_subscribed)
-        self._listening.on_message = lambda _, __, message: self.waiting.do(
-            lambda: self.received.update([int(message.payload)])
-        )
-        self._speaking.on_publish = lambda _, __, mid, *___: self.waiting.do(
-            lambda: self.acknowledged.add(self._numbers[mid])
-        )
-        for each in (self._speaking, self._listening):
-            each.loop_start()
-        self._listening.subscribe("load", qos=qos)
-        self.waiting.until(lambda: self._subscribed)
-
-    def publish(self, number: int) -> None:
-        with self._speaking._out_message_mutex:  # so that nobody acknowledges what has no number yet
-            told = self._speaking.publish("load", b"%d" % number, qos=self._qos)
-            self._numbers[told.mid] = number
-
-    def go_away(self) -> None:
-        self._listening.disconnect()
-        self._listening.loop_stop()
-        self._listening._reset_sockets(sockpair_only=True)  # which the next loop would leave open
-
-    def come_back(self) -> None:
-        self._listening.reconnect()
-        self._listening.loop_start()
-
-    def close(self) -> None:
-        self.go_away()
-        self._speaking.disconnect()
-        self._speaking.loop_stop()
-
-    def _has_subscribed(self) -> None:
-        self._subscribed = True
-
-    @staticmethod
-    def _client(port: int, version: MQTTProtocolVersion, name: str) -> paho.Client:
-        more: dict[str, Any] = {} if version == MQTTProtocolVersion.MQTTv5 else {"clean_session": False}
-        made = paho.Client(CallbackAPIVersion.VERSION2, name, protocol=version, **more)
-        made.reconnect_delay_set(1, 1)
-        made.max_inflight_messages_set(100)
-        if version == MQTTProtocolVersion.MQTTv5:
-            properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-            properties.SessionExpiryInterval = 3600
-            made.connect("127.0.0.1", port, clean_start=False, properties=properties)
-        else:
-            made.connect("127.0.0.1", port)
-        return made
-
-
 @pytest.mark.parametrize(
     ("version", "qos"),
     [(MQTTProtocolVersion.MQTTv5, 1), (MQTTProtocolVersion.MQTTv311, 2)],
@@ -397,38 +344,39 @@ def test_kill_9_under_load_loses_nothing_that_was_acknowledged(
     tmp_path: Path, version: MQTTProtocolVersion, qos: int
 ) -> None:
     with process(tmp_path) as running:
-        pair = Pair(running.port, version, qos)
-        total = 0
+        changes = Changes()
+        speaker, listener = Speaker(running, version, qos, changes), Listener(running, version, "listener", changes)
         for is_away in (False, True, False):
             if is_away:
-                pair.go_away()
-            for _ in range(600):
-                pair.publish(total)
-                total += 1
-            enough = total - 300
-            pair.waiting.until(lambda enough=enough: len(pair.acknowledged) >= enough)  # type: ignore[misc]
+                listener.go_away()
+            speaker.publish(600)
+            enough = speaker.total - 300
+            changes.until(lambda enough=enough: len(speaker.acknowledged) >= enough)  # type: ignore[misc]
             running.kill()
-            acknowledged = set(pair.acknowledged)
+            promised = set(speaker.acknowledged)
             running.start()
             if is_away:
-                pair.come_back()
-            pair.waiting.until(lambda acknowledged=acknowledged: acknowledged <= set(pair.received))  # type: ignore[misc]
-        pair.waiting.until(lambda: len(pair.acknowledged) == total)
-        pair.waiting.until(lambda: len(pair.received) == total)
-        pair.publish(total)
-        pair.waiting.until(lambda: total in pair.received)
+                listener.come_back()
+            changes.until(lambda promised=promised: listener.has(speaker, promised))  # type: ignore[misc]
+        changes.until(lambda: len(speaker.acknowledged) == speaker.total)
+        changes.until(lambda: listener.has(speaker, speaker.acknowledged))
+        speaker.publish(1)
+        changes.until(lambda: listener.has(speaker, {speaker.total - 1}))
         if qos == 2:
-            assert set(pair.received.values()) == {1}, "exactly once"
-        pair.close()
+            assert set(Counter(listener.received[speaker.topic]).values()) == {1}, "exactly once"
+        speaker.go_away()
+        listener.go_away()
 
 
 def test_what_waits_for_who_is_away_and_what_is_retained_is_there_after_a_restart(tmp_path: Path) -> None:
     with process(tmp_path) as running:
-        Pair(running.port, MQTTProtocolVersion.MQTTv311, 1).close()
+        changes = Changes()
+        Speaker(running, MQTTProtocolVersion.MQTTv311, 1, changes).go_away()
+        Listener(running, MQTTProtocolVersion.MQTTv311, "listener", changes).go_away()
 
         async def speak() -> None:
             async with aiomqtt.Client("127.0.0.1", running.port) as speaking:
-                await speaking.publish("load", b"7", qos=1)
+                await speaking.publish("hall/qos1", b"7", qos=1)
                 await speaking.publish("kept", b"last value", qos=1, retain=True)
 
         asyncio.run(speak())
@@ -442,9 +390,9 @@ def test_what_waits_for_who_is_away_and_what_is_retained_is_there_after_a_restar
                 return await next_of(listening)
 
         assert asyncio.run(listen()) == ("kept", b"last value")
-        pair = Pair(running.port, MQTTProtocolVersion.MQTTv311, 1)
-        pair.waiting.until(lambda: pair.received == Counter([7]))
-        pair.close()
+        back = Listener(running, MQTTProtocolVersion.MQTTv311, "listener", changes)
+        changes.until(lambda: back.received["hall/qos1"] == [7])
+        back.go_away()
 
 
 def test_the_verb_says_what_it_does_reloads_and_ends(tmp_path: Path) -> None:
@@ -485,3 +433,51 @@ def test_a_configuration_is_checked_and_a_sample_printed(tmp_path: Path) -> None
     assert "can be reached from other machines" in refusal("--listen", "0.0.0.0:0")
     assert "say where, with --tls or --wss" in refusal("--key", "x")
     assert "cannot be read" in refusal("--tls", "127.0.0.1:0", "--certificate", "x", "--key", "y")
+
+
+async def say_to(running: Running, at: int, data: bytes) -> bytes:
+    """What comes back until the other end closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port(running.uris[at]))
+    writer.write(data)
+    async with asyncio.timeout(30):
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+def test_the_log_says_who_was_refused_and_what_to_do(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    users = tmp_path / "users"
+    users.write_text(f"alice:{PasswordHash.make(b'right', LIGHT)}\n")
+    users.chmod(0o600)
+    (tmp_path / "permissions").write_text("all\n  readwrite #\n")
+    listeners = [{"tcp": "127.0.0.1:0"}, {"ws": "127.0.0.1:0"}]
+    wrong = "refused a packet of 127.0.0.1: wrong name or password (user 'alice', client 'dev1')"
+
+    async def test() -> None:
+        async with broker(tmp_path, users="users", permissions="permissions", listeners=listeners) as running:
+            for name in (b"dev1", b"dev2", b"dev3"):
+                await say_to(running, 0, connect(name, user=b"alice", password=b"secret"))
+            await say_to(running, 0, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+            await say_to(
+                running, 0, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: somebody/1.0 (somewhere)\r\n\r\n"
+            )
+            await say_to(running, 1, connect(b"dev1"))
+
+    run(test)
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        wrong,
+        "refused a packet of 127.0.0.1: a client speaks TLS here: have it use a tls listener",
+        "refused a packet of 127.0.0.1: a client speaks HTTP here: have it use a ws listener",
+        f"refused a connection of 127.0.0.1 (ws): {PLAIN_MQTT}",
+        f"{wrong} (2 more of this kind since)",
+    ]
+    assert "secret" not in caplog.text
+
+
+def test_sys_tells_the_release(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with broker(tmp_path) as running, client(running) as listening:
+            await listening.subscribe("$SYS/broker/version")
+            assert await next_of(listening) == ("$SYS/broker/version", f"roost {__version__}".encode())
+
+    run(test)

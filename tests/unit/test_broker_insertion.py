@@ -140,6 +140,8 @@ def test_copies_that_nobody_can_make_hold_back_the_acknowledgement_and_not_the_m
     beside.wait(RETRY)
     assert (beside.inserted, beside.seen()) == ([], [("hall/temp", "1")])
     assert beside.insertion.deadline() is not None  # it is tried again
+    assert beside.insertion.uncopied == 1
+    assert beside.insertion.why_uncopied == "2 copies were asked for, 0 other repos of the group are known"
 
 
 def test_one_message_that_cannot_be_a_reading_costs_no_other() -> None:

@@ -9,11 +9,12 @@ from tests import broker_packets as packets
 from tests.broker_packets import props
 from tests.broker_world import Client, World
 
+from roost.broker.buffers import FRAME_SLACK_BYTES
 from roost.broker.effects import Verdict
 from roost.broker.filters import cost_of
 from roost.broker.message import Message
 from roost.broker.packets.framing import header
-from roost.broker.packets.reasons import QUOTA_EXCEEDED, SUCCESS
+from roost.broker.packets.reasons import PACKET_TOO_LARGE, QUOTA_EXCEEDED, SUCCESS
 from roost.broker.settings import DISK, BrokerSettings
 
 HALF_CONNECT = header(0x10, 5000) + bytes(3000)
@@ -214,6 +215,53 @@ def test_packets_that_are_not_whole_count_until_they_are() -> None:
     eve.send(half_publish(b"a", 500))
     eve.vanish()
     assert core.links_bytes == 0
+
+
+def hold(world: World, client: Client, size_bytes: int) -> None:
+    """Have the driver hold a part of a WebSocket frame."""
+    world.run(world.broker.held([(client.link, size_bytes)], world.now))
+
+
+def test_frames_that_are_not_whole_count_until_they_are() -> None:
+    world = World()
+    core = world.broker.core
+    eve = world.open()
+    hold(world, eve, 5000)
+    assert core.links_bytes == 5000
+    eve.send(HALF_CONNECT)
+    assert core.links_bytes == 5000 + len(HALF_CONNECT)
+    hold(world, eve, 0)
+    assert core.links_bytes == len(HALF_CONNECT)
+    hold(world, eve, 7000)
+    eve.vanish()
+    assert core.links_bytes == 0
+    hold(world, eve, 7000)
+    assert core.links_bytes == 0, "it is gone"
+
+
+def test_a_stranger_begins_no_large_frame_and_who_is_let_in_does() -> None:
+    world = World(quiet(max_connect_bytes=2000))
+    eve = world.open(5)
+    hold(world, eve, 2000 + FRAME_SLACK_BYTES)
+    assert world.broker.core.links_bytes == 2000 + FRAME_SLACK_BYTES
+    hold(world, eve, 2001 + FRAME_SLACK_BYTES)
+    assert eve.closed
+    assert world.broker.statistics().refused_large == 1
+    assert world.broker.core.links_bytes == 0
+    ann = world.connect(b"ann", 5)
+    hold(world, ann, (1 << 20) + FRAME_SLACK_BYTES)
+    assert world.broker.core.links_bytes == (1 << 20) + FRAME_SLACK_BYTES
+    hold(world, ann, (1 << 20) + FRAME_SLACK_BYTES + 1)
+    assert ended(ann) == PACKET_TOO_LARGE
+
+
+def test_frames_and_packets_that_are_not_whole_are_bounded_together() -> None:
+    world = World(quiet(max_links_bytes=10_000, max_connect_bytes=6000))
+    ann, eve = world.connect(b"ann", 5), world.open(5)
+    ann.send(half_publish(b"a", 4000))
+    hold(world, eve, 7000)
+    assert eve.closed, "a stranger pays first"
+    assert not ann.closed
 
 
 def test_what_comes_before_a_client_is_let_in_counts_until_it_is() -> None:

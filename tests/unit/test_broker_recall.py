@@ -55,7 +55,8 @@ def test_sensors_are_recalled_by_the_names_of_their_streams() -> None:
     assert message is not None
     assert message.payload == b"229.5"
     assert message.kept.count(time_property(START)) == 1
-    assert message.kept.endswith(user_property(b"seq", b"1"))
+    stream = user_property(b"stream", b"/Campus/Hall/Mqtt/Panel1/Heater/Voltage")
+    assert message.kept.endswith(stream + user_property(b"seq", b"1"))
 
 
 def test_long_pasts_come_piece_by_piece_and_whole() -> None:

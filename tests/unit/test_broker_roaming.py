@@ -164,6 +164,18 @@ def test_no_local_holds_for_the_past_too() -> None:
     assert ann.payloads() == [b"bob"]
 
 
+def test_what_a_client_of_an_old_version_could_not_tell_from_the_living_is_left_out_of_its_past_and_counted() -> None:
+    street = Street(1, 1)
+    (node,) = street.nodes
+    node.connect(b"speaker", 5).publish(b"a/x", b"old", qos=1, packet_id=1, properties=props(expiry=1))
+    street.settle()
+    street.live(3)
+    ann = node.connect(b"ann", 4)
+    ann.subscribe((b"$since/1/a/#", 1))
+    assert ann.payloads() == []
+    assert node.broker.statistics().left_out == 1
+
+
 def test_a_past_that_a_packet_asks_for_many_times_comes_once_and_several_begin_one_by_one() -> None:
     street = Street(1, 1)
     (node,) = street.nodes

@@ -9,9 +9,10 @@ from tests import broker_packets as packets
 from tests.broker_world import Client
 from tests.nodes_world import EXPIRY, Node, Street
 
-from roost.broker import sharing
+from roost.broker import sharing, system
 from roost.broker.beat import Share
-from roost.broker.sharing import MAX_NODES, Open, Sharing
+from roost.broker.sharing import Sharing
+from roost.broker.track import Open
 
 FILTER = b"$share/s/a/#"
 
@@ -202,6 +203,40 @@ def test_only_so_many_messages_are_watched_over(monkeypatch: pytest.MonkeyPatch)
     assert table.turned_away > 0
 
 
+def test_a_stream_with_too_many_open_messages_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "MAX_OPEN", 5)
+    table = Sharing()
+    table.heard(b"panel", 1)
+    for number in range(1, 8):
+        table.note(FILTER, b"stream", number, Open(1, b"c", b"panel"))
+    assert table.turned_away == 5
+    assert table.tell({}, True, 10**10) == [Share(FILTER, b"stream", 6, 7, (), (6, 7))]
+    table.note(FILTER, b"stream", 6, None)
+    table.note(FILTER, b"stream", 7, None)
+    assert table.tell({}, True, 2 * 10**10) == [Share(FILTER, b"stream", 6, 7)]
+    assert table._count == 0
+
+
+def test_what_nodes_count_is_told_under_sys(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "MAX_OPEN", 5)
+    here, there = street.nodes
+    member(there, b"far"), member(here, b"near")
+    street.live(3)
+    publish(here, 20, 1)
+    street.live(1)
+    core = here.broker.core
+    assert core.roaming is not None
+    system.tell(core, here.now)
+
+    def told(name: bytes) -> int:
+        ((_, message),) = core.system.matching(b"$SYS/broker/" + name, here.now)
+        return int(message.payload)
+
+    assert told(b"shared_subscriptions/unwatched") == core.roaming.sharing.turned_away > 0
+    assert told(b"roaming/nodes") == 1
+    assert told(b"roaming/told") == core.roaming.told > 0
+
+
 def test_only_so_many_streams_are_watched_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "MAX_TRACKS", 3)
     table = Sharing()
@@ -210,17 +245,9 @@ def test_only_so_many_streams_are_watched_over(monkeypatch: pytest.MonkeyPatch) 
     assert [stream for _, stream in table.tracks] == [b"stream2", b"stream3", b"stream4"]
 
 
-def test_only_so_many_nodes_are_known() -> None:
-    table = Sharing()
-    for number in range(MAX_NODES + 1):
-        table.sign(b"%d" % number, 1)
-    assert table.is_silent(b"0")
-    assert not table.is_silent(b"1")
-
-
 def test_nothing_is_claimed_of_messages_that_were_not_seen() -> None:
     table = Sharing()
-    table.sign(b"other", 1)
+    table.heard(b"other", 1)
     for number in (1, 5, 6):
         table.note(FILTER, b"stream", number, Open(1, b"c", b"other"))
     assert table.tell({}, True, 10**10) == [Share(FILTER, b"stream", 5, 6, (), (1, 5, 6))]

@@ -73,6 +73,8 @@ def test_everything_that_is_counted_is_told() -> None:
         "connections/cut": "3",
         "routes/forgotten": "0",
         "roaming/large": "0",
+        "shared_subscriptions/unwatched": "0",
+        "connections/addresses/forgotten": "0",
     }
     assert {name: told.get(name) for name in expected} == expected
     assert int(told["subscriptions/bytes"]) > 1000

@@ -65,6 +65,7 @@ def options_of(*words: str) -> argparse.Namespace:
         ("sub -t a --random-filter 101", "at most 100 per cent"),
         ("sub -t a -F %z", "%z means nothing"),
         ("sub -L mqtt://here", "give -t FILTER"),
+        ("sub -t a --since yesterday", "--since 'yesterday' is no time: write how long ago (24h, 7d), a time (2026-"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

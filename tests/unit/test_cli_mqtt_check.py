@@ -1,12 +1,13 @@
-"""`roost mqtt check`: everything that running would read is read, and every mistake is said."""
+"""`roost mqtt check`: everything that running would read is read, and every mistake is said; and what a start says."""
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
 
-from roost.cli import main
+from roost.cli import _parser, main, mqtt
 from roost.host.mqtt.passwords import LIGHT, PasswordHash
 
 USERS = f"ann:{PasswordHash.make(b'secret', LIGHT)}\n"
@@ -49,3 +50,65 @@ def test_all_mistakes_of_all_files_are_said(place: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     for mistake in ("users, line 1: ", "permissions, line 1: ", "none.pem"):
         assert mistake in said
+
+
+GROUP = "/BigCompany/Building1/Electricity"
+
+
+def group_says(place: Path, capsys: pytest.CaptureFixture[str], panel: str, repo: str, *, action: str) -> str:
+    (place / "group.yaml").write_text(
+        f"store: memory\nlisteners: [{{tcp: '127.0.0.1:0'}}]\n"
+        f"groups: [{{name: {GROUP}, panel: {panel}, repo: {repo}}}]\ntrees: [{{filter: '#', group: {GROUP}}}]\n"
+    )
+    capsys.readouterr()
+    assert main(["mqtt", action, "-c", str(place / "group.yaml")]) == 1
+    return capsys.readouterr().err
+
+
+def test_keys_of_groups_that_are_missing_are_said_as_a_start_would(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOST_HOME", str(place / "home"))
+    monkeypatch.delenv("ROOST_PASSPHRASE", raising=False)
+    monkeypatch.setattr(mqtt, "start_log", lambda *, verbose: None)  # noqa: ARG005  as it is called
+    said = [group_says(place, capsys, "Gate1", "Repo1", action=action) for action in ("check", "run")]
+    assert "there is no key store in" in said[0]
+    assert said[0] == said[1]
+    assert main(["init", "--company", "BigCompany", "--building", "Building1"]) == 0
+    said = [group_says(place, capsys, "Gate1", "Repo1", action=action) for action in ("check", "run")]
+    assert f"{GROUP}/Gate1" in said[0]
+    assert said[0] == said[1]
+    assert main(["keys", "make", f"{GROUP}/Gate1"]) == 0
+    said = [group_says(place, capsys, "Gate1", "Repo2", action=action) for action in ("check", "run")]
+    assert "its key is not here" in said[0]
+    assert said[0] == said[1]
+    (place / "group.yaml").write_text((place / "group.yaml").read_text().replace("Repo2", "Repo1"))
+    assert main(["mqtt", "check", "-c", str(place / "group.yaml")]) == 0
+
+
+def test_how_many_connections_the_system_allows_is_not_said_above_an_error(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt, "start_log", lambda *, verbose: None)  # noqa: ARG005  as it is called
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_500, 1_500))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: limits)
+    (place / "users").write_text("ann:secret\n")
+    assert main(["mqtt", "-c", str(place / "broker.yaml")]) == 1
+    said = capsys.readouterr().err
+    assert "users, line 1: " in said
+    assert "lets in" not in said
+
+
+@pytest.mark.parametrize(("wanted", "is_said"), [(500, False), (501, True)])
+def test_fewer_connections_than_configured_are_said(
+    place: Path, monkeypatch: pytest.MonkeyPatch, wanted: int, *, is_said: bool
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_500, 1_500))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: limits)
+    with (place / "broker.yaml").open("a") as file:
+        file.write(f"limits: {{connections: {wanted}}}\n")
+    options = _parser().parse_args(["mqtt", "-c", str(place / "broker.yaml")])
+    config, sentence = mqtt._within_limits(mqtt.config_of(options))
+    assert config.bounds.max_links == 500
+    assert sentence.startswith("lets in 500 connections at most, not 501 (limits.connections)") == is_said
+    assert bool(sentence) == is_said

@@ -61,7 +61,8 @@ def test_init_makes_everything_in_one_step(home: Path, capsys: pytest.CaptureFix
 
 def test_init_never_overwrites(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
-    assert "already holds keys" in says(capsys, "init", status=1)
+    refusal = says(capsys, "init", status=1)
+    assert "already holds keys; one more key there, as of another repo, is made by `roost keys make " in refusal
     assert before == {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
 
 
@@ -223,8 +224,20 @@ def test_a_panel_is_certified_across_two_machines(
     monkeypatch.setenv("ROOST_HOME", str(made))
     assert "until" in says(capsys, "keys", "certify", str(file), str(tmp_path / "panel2.cert"))
     monkeypatch.setenv("ROOST_HOME", str(remote))
-    assert "took certificate" in says(capsys, "keys", "import", str(tmp_path / "panel2.cert"))
+    took = says(capsys, "keys", "import", str(tmp_path / "panel2.cert"))
+    assert "took certificate" in took
+    assert "with it /BigCompany/Building1/KEY/" in took, "the certificates above it come with it"
+    assert [str(each.identity) for each in KeyStore(remote).certificates() if str(each.identity) != panel] == [
+        "/BigCompany/Building1"
+    ]
+    assert "TRUSTED" in says(capsys, "trust", "explain", str(tmp_path / "panel2.cert")).upper()
     assert "signs" in says(capsys, "trust", "explain", READING.replace("Panel1", "Panel2"))
+
+
+def test_an_empty_file_is_no_certificate(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").touch()
+    says(capsys, "keys", "import", str(tmp_path / "empty"), status=1)
+    assert KeyStore(made).certificates()
 
 
 def test_certify_refuses_what_the_schema_refuses(

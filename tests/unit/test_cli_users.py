@@ -32,17 +32,17 @@ def test_a_users_life(tmp_path: Path, typed: Callable[[bytes], None], capsys: py
     assert main(["users", "check", "alice", *file]) == 0
     typed(b"wonderland\r\nnot this line\n")
     assert main(["users", "check", "bob", *file]) == 1
-    typed(b"other")
+    typed(b"another one")
     assert main(["users", "add", "alice", *file]) == 1
-    typed(b"other")
+    typed(b"another one")
     assert main(["users", "add", "bob", "--replace", *file]) == 1
-    typed(b"other")
+    typed(b"another one")
     assert main(["users", "add", "alice", "--replace", *file]) == 0
     typed(b"wonderland")
     assert main(["users", "check", "alice", *file]) == 1
     capsys.readouterr()
     assert main(["users", "list", *file]) == 0
-    assert capsys.readouterr().out == "alice  scrypt, 1 MiB, 1 times\n"
+    assert capsys.readouterr().out == "alice  scrypt, 1 MiB, once\n"
     assert main(["users", "remove", "alice", *file]) == 0
     assert main(["users", "remove", "alice", *file]) == 1
     printed = capsys.readouterr()
@@ -64,7 +64,14 @@ def test_a_generated_password_is_printed_alone_and_right(
 
 @pytest.mark.parametrize(
     ("content", "says"),
-    [(b"", "password is empty"), (b"\n", "password is empty"), (b"\xff", "not UTF-8"), (b"x" * 70_000, "at most")],
+    [
+        (b"", "password is empty"),
+        (b"\n", "password is empty"),
+        (b"\xff", "not UTF-8"),
+        (b"x" * 70_000, "at most"),
+        (b"x\n", "a password has at least 8 characters, this one has 1: choose a longer one"),
+        ("ä".encode() * 7, "this one has 7"),
+    ],
 )
 def test_a_password_that_cannot_be_used_is_told_and_nothing_is_written(
     tmp_path: Path,
@@ -77,6 +84,25 @@ def test_a_password_that_cannot_be_used_is_told_and_nothing_is_written(
     assert main(["users", "add", "alice", "--file", str(tmp_path / "users")]) == 1
     assert says in capsys.readouterr().err
     assert not (tmp_path / "users").exists()
+
+
+def test_a_short_password_of_before_can_still_be_checked(
+    tmp_path: Path, typed: Callable[[bytes], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "users"
+    file.write_text(f"alice:{passwords.PasswordHash.make(b'x', passwords.LIGHT)}\n")
+    file.chmod(0o600)
+    typed(b"x\n")
+    assert main(["users", "check", "alice", "--file", str(file)]) == 0
+    assert capsys.readouterr().out == "right\n"
+
+
+def test_how_often_a_hash_goes_over_its_memory_is_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "users"
+    file.write_text(f"alice:{passwords.PasswordHash(passwords.STRONG, bytes(16), bytes(32))}\n")
+    file.chmod(0o600)
+    assert main(["users", "list", "--file", str(file)]) == 0
+    assert capsys.readouterr().out == "alice  scrypt, 32 MiB, 3 times\n"
 
 
 def test_a_password_has_no_place_on_the_command_line(
@@ -93,7 +119,7 @@ def test_a_password_has_no_place_on_the_command_line(
 def test_at_a_terminal_it_is_asked_for_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers = iter(["one", "other", "same", "same"])
+    answers = iter(["one of these", "the other", "same twice", "same twice"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("getpass.getpass", lambda _: next(answers))
     monkeypatch.setattr(passwords, "STRONG", passwords.LIGHT)
@@ -101,4 +127,4 @@ def test_at_a_terminal_it_is_asked_for_twice(
     assert main(["users", "add", "alice"]) == 1
     assert "differ" in capsys.readouterr().err
     assert main(["users", "add", "alice"]) == 0
-    assert read_users(tmp_path / "mqtt-users")[0].check(b"alice", b"same")
+    assert read_users(tmp_path / "mqtt-users")[0].check(b"alice", b"same twice")

@@ -10,7 +10,7 @@ import pytest
 
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
-from roost.host.journal import MAX_SOURCES, Journal
+from roost.host.journal import MAX_QUIET, Journal
 from roost.machine import MS, SECOND, Note, Rejected
 from roost.naming import Name
 from roost.pubsub.repos.disk_watch import DiskWatch
@@ -98,16 +98,55 @@ def test_refusals_name_the_peer_and_are_rationed(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO, "roost.node"):
         for index in range(100):
             journal.write(Rejected("udp4://192.0.2.1:6363", "the packet is empty", b"\x00"), index * MS)
-        journal.write(Rejected("udp4://192.0.2.9:6363", "other"), MS)
-        journal.write(Rejected("udp4://192.0.2.1:6363", "again"), 11 * SECOND)
+        journal.write(Rejected("udp4://192.0.2.9:6363", "other"), 100 * MS)
+        journal.write(Rejected("udp4://192.0.2.1:6363", "the packet is empty"), 11 * SECOND)
         journal.write(Note("face.up", (("face", 256),)), 0)
     assert journal.rejected == 102
     lines = [record.getMessage() for record in caplog.records]
     assert lines == [
         "refused a packet of udp4://192.0.2.1:6363: the packet is empty [00]",
-        "refused a packet of udp4://192.0.2.9:6363: other []",
-        "refused a packet of udp4://192.0.2.1:6363: again (99 more since the last line) []",
+        "refused a packet of udp4://192.0.2.9:6363: other",
+        "refused a packet of udp4://192.0.2.1:6363: the packet is empty (99 more of this kind since)",
+        "refused a packet of udp4://192.0.2.1:6363: the packet is empty",
         "face.up face=256",
+    ]
+
+
+def test_the_first_of_every_kind_is_written_at_once_whatever_came_before(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal()
+    for reason in (
+        "the packet is empty",
+        "wrong password (user 'a')",
+        "wrong password (user 'b')",
+        "8 levels",
+        "9 levels",
+    ):
+        journal.write(Rejected("192.0.2.1", reason), 0)
+    journal.finish()
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "the packet is empty",
+        "wrong password (user 'a')",
+        "8 levels",
+        "wrong password (user 'a') (1 more of this kind since)",
+        "8 levels (1 more of this kind since)",
+    ]
+
+
+def test_what_was_kept_back_is_told_when_nothing_else_comes(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        journal = Journal(MS)
+        for now in (0, 1, 2):
+            journal.write(Rejected("192.0.2.1", "the packet is empty"), now)
+        journal.write(Rejected("192.0.2.2", "the packet is empty"), 3)
+        journal.write(Rejected("192.0.2.2", "the packet is empty"), 4)
+        async with asyncio.timeout(10):
+            while len(caplog.records) < 4:  # noqa: ASYNC110  a log has no event
+                await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert [record.getMessage() for record in caplog.records[2:]] == [
+        "refused a packet of 192.0.2.1: the packet is empty (2 more of this kind since)",
+        "refused a packet of 192.0.2.2: the packet is empty (1 more of this kind since)",
     ]
 
 
@@ -123,8 +162,10 @@ def test_of_notes_those_about_a_disk_that_is_full_are_warnings(caplog: pytest.Lo
     ]
 
 
-def test_the_journal_remembers_a_bounded_number_of_peers() -> None:
+def test_the_journal_remembers_and_writes_a_bounded_number_of_complaints(caplog: pytest.LogCaptureFixture) -> None:
     journal = Journal()
-    for index in range(3 * MAX_SOURCES):
+    for index in range(3 * MAX_QUIET):
         journal.write(Rejected(f"peer{index}", "x"), 0)
-    assert len(journal._sources) == MAX_SOURCES
+    assert (len(caplog.records), journal.unwritten) == (MAX_QUIET, 2 * MAX_QUIET)
+    journal.write(Rejected("peer", "x"), 10 * SECOND)
+    assert len(caplog.records) == MAX_QUIET + 1

@@ -46,6 +46,8 @@ def test_an_address_that_cannot_be_had_is_named_with_the_way_out() -> None:
             pass
     with pytest.raises(BadConfig, match=r"cannot listen on tcp nowhere.invalid:0: .*; give an address of this machine"):
         Door(ListenerSettings("tcp", "nowhere.invalid", 0), None, 1 << 20)
+    with pytest.raises(BadConfig, match=r"this machine has no address 192\.0\.2\.1: give one that it has"):
+        Door(ListenerSettings("tcp", "192.0.2.1", 0), None, 1 << 20)
 
 
 def test_plain_connections_have_no_pipe_and_websockets_one() -> None:

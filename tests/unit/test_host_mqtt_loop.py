@@ -73,10 +73,10 @@ class Desk(Owner):
         self.look()
 
     def look(self) -> None:
-        self.lost += self.poll.lost
+        self.lost += self.poll.leaving.lost
         self.crossed += self.poll.outbox.crossed
         self.took += self.poll.outbox.took
-        self.poll.lost, self.poll.outbox.crossed, self.poll.outbox.took = [], [], []
+        self.poll.leaving.lost, self.poll.outbox.crossed, self.poll.outbox.took = [], [], []
         self._turn.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:

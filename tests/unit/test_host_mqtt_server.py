@@ -75,6 +75,9 @@ class Puppet:
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]:  # noqa: ARG002
         return self._note("drained", link, queued_bytes == 0)
 
+    def held(self, sizes: list[tuple[int, int]], now: int) -> list[Effect]:  # noqa: ARG002
+        return self._note("held", *sizes)
+
     def took(self, links: list[int], now: int) -> None:  # noqa: ARG002
         self._note("took", *links)
 

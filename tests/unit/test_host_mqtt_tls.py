@@ -116,7 +116,7 @@ def test_a_farewell_ends_it_on_either_side(authority: Authority, files: TlsFiles
 def test_what_is_not_tls_ends_the_pipe_with_the_reason(files: TlsFiles) -> None:
     pipe = Tls(make_context(files, "mqtt"))
     assert pipe.feed(b"\x10\x10\x00\x04MQTT\x04\x02\x00\x3c\x00\x00")[0] == b""
-    assert pipe.ended.startswith("TLS failed: ")
+    assert pipe.ended.startswith("TLS failed: the client does not speak TLS here")
     assert not pipe.ready
 
 
@@ -159,7 +159,7 @@ def test_who_has_no_certificate_is_sent_away_where_one_is_required(authority: Au
     pipe = Tls(make_context(files, "mqtt"))
     Peer(pipe, trusting(authority)).shake_hands()
     assert not pipe.ready
-    assert "CERTIFICATE" in pipe.ended
+    assert pipe.ended == "TLS failed: the client shows no certificate, and `require_certificate` wants one"
 
 
 def test_websocket_in_tls_is_ready_when_both_are(authority: Authority, files: TlsFiles) -> None:

@@ -59,12 +59,19 @@ def test_who_wants_another_protocol_is_refused_in_http() -> None:
     assert "subprotocol" in client.pipe.ended
 
 
-@pytest.mark.parametrize("garbage", [b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00\r\n\r\n", b"GET " + b"x" * 10_000])
+@pytest.mark.parametrize("garbage", [b"\x16\x03\x01\x00\x00\r\n\r\n", b"GET " + b"x" * 10_000])
 def test_what_is_no_request_ends_it(garbage: bytes) -> None:
     pipe = WebSocket(1 << 20)
     assert pipe.feed(garbage)[0] == b""
     assert pipe.ended.startswith("WebSocket failed: ")
     assert not pipe.ready
+
+
+def test_plain_mqtt_ends_it_at_once_with_what_to_do() -> None:
+    pipe = WebSocket(1 << 20)
+    assert pipe.feed(b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00") == (b"", b"")
+    assert pipe.ended == "the client speaks plain MQTT here: have it use WebSocket, or a tcp listener"
+    assert pipe.farewell() == b""
 
 
 def test_pings_are_answered_and_are_nothing_to_the_machine() -> None:
@@ -85,6 +92,18 @@ def test_a_frame_beyond_the_bound_ends_it() -> None:
     assert client.protocol.close_rcvd is not None
     assert client.protocol.close_rcvd.code == 1009
     assert client.pipe.ended
+
+
+def test_what_came_of_a_frame_is_held_until_it_is_whole() -> None:
+    client = Client()
+    client.exchange()
+    client.protocol.send_binary(b"x" * 1000)
+    frame = b"".join(client.protocol.data_to_send())
+    head_bytes = len(frame) - 1000
+    assert client.pipe.feed(frame[: head_bytes + 600]) == (b"", b"")
+    assert client.pipe.held_bytes == 600
+    assert client.pipe.feed(frame[head_bytes + 600 :] + frame[:head_bytes]) == (b"x" * 1000, b"")
+    assert client.pipe.held_bytes == 0
 
 
 def test_either_side_may_close_and_nothing_passes_afterwards() -> None:

@@ -7,7 +7,6 @@ from tests.process_world import NOW, World, results
 from roost.machine import SECOND, Note
 from roost.process.effects import Standing
 from roost.process.engine import RATE, Limits
-from roost.process.rate import Rate
 from roost.process.reference import Reference
 from roost.process.sample import Sample
 from roost.process.seeding import seed_of
@@ -180,13 +179,6 @@ def test_a_macro_runs_no_more_often_than_its_rate() -> None:
     assert (macro.limited, macro.runs, macro.failures) == (7, 3, 0)
     assert results(world.processor.arrived(samples[:2], NOW + SECOND // 3 + 1)) == ["last=0"]
     assert len(program.calls) == 4
-
-
-def test_a_rate_gives_back_exactly_what_time_brings() -> None:
-    rate = Rate(3, NOW)
-    taken = sum(rate.take(NOW + tick * SECOND // 100) for tick in range(1001))
-    assert taken == 3 + 30
-    assert not Rate(0, NOW).take(NOW + 100 * SECOND)
 
 
 def test_a_seed_follows_from_program_and_reading_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.replication_world import GROUP, STREAM, reading
 
-from roost.machine import Effect
+from roost.machine import Effect, Rejected
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pubsub.repos import recording
@@ -152,6 +152,21 @@ def test_numbers_go_on_behind_what_the_group_knows() -> None:
     desk.ready(10)
     desk.put(1)
     assert desk.shelf.holdings.of(REPO).held == [(1, 1), (10, 10)]
+
+
+def test_a_repo_that_learns_of_records_it_never_gave_says_that_it_has_a_double() -> None:
+    desk = Desk()
+    desk.ready(5)  # what the group knows at the start may be ours, from a time that the disk has forgotten
+    desk.put(1)
+    assert not any(isinstance(effect, Rejected) for effect in desk.recording.ready(7, NOW)), "which are ours"
+    told = [effect for effect in desk.recording.ready(9, NOW) if isinstance(effect, Rejected)]
+    assert told == [Rejected(str(REPO), recording.DOUBLE)]
+
+
+def test_a_repo_that_was_alone_has_no_double() -> None:
+    desk = Desk(certain=False)
+    desk.ready(1)
+    assert not any(isinstance(effect, Rejected) for effect in desk.recording.ready(10, NOW))
 
 
 def test_what_is_too_much_to_remember_is_counted() -> None:

@@ -22,6 +22,7 @@ from roost.errors import BadPacket
 TOPIC: Final = SESSIONS + b"node"  # the others below it are digests
 MAX_SHARES: Final = 200
 MAX_NUMBERS: Final = 600  # of each kind, of one share
+MAX_SHARES_BYTES: Final = 6000  # of one beat
 _MAX_NUMBER: Final = (1 << 64) - 1
 _MAX_TIME: Final = (1 << 63) - 1
 
@@ -59,6 +60,19 @@ class Beat:
         """Write the payload."""
         rows = [[s.filter, s.stream, s.low, s.high, list(s.held), list(s.awaited)] for s in self.shares]
         return cbor2.dumps([self.panel, self.started, rows], canonical=True)
+
+
+def parts(shares: list[Share]) -> list[tuple[Share, ...]]:
+    """Shares in parts of which each fits a beat; at least one, which may be empty."""
+    found: list[list[Share]] = [[]]
+    size_bytes = 0
+    for share in shares:
+        size_bytes += share.size
+        if found[-1] and (size_bytes > MAX_SHARES_BYTES or len(found[-1]) >= MAX_SHARES):
+            found.append([])
+            size_bytes = share.size
+        found[-1].append(share)
+    return [tuple(part) for part in found]
 
 
 def decode_beat(payload: bytes) -> Beat:

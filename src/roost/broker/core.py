@@ -17,7 +17,6 @@ from roost.broker.ledger import Ledger
 from roost.broker.limits import Limiter, Limits
 from roost.broker.link import CLOSED, Held, Link
 from roost.broker.message import Message
-from roost.broker.packets.reasons import SERVER_MOVED, USE_ANOTHER_SERVER
 from roost.broker.recall import History
 from roost.broker.retained import Retained
 from roost.broker.roaming import Roaming
@@ -190,7 +189,7 @@ class Core:
     def reject(self, link: Link, why: str, sample: bytes) -> None:
         """Count and tell that a client broke the rules."""
         self.stats.protocol_errors += 1
-        self.effects.append(Rejected(link.peer.address, why, sample[:_SAMPLE_BYTES]))
+        self.effects.append(Rejected(link.peer.address, why + link.said_to_be(), sample[:_SAMPLE_BYTES]))
 
     def insert(self, tree: int, message: Message) -> int:
         """Have a message put into the group of its tree; returns the ticket, which others of this call may share."""
@@ -200,10 +199,6 @@ class Core:
             self._inserts.append((tree, []))
         self._inserts[at][1].append(message)
         return self._next_insert + at
-
-    def server_reference(self, reason: int) -> bytes:
-        """Where else to go, for the reasons that may say so."""
-        return self.settings.server_reference if reason in {USE_ANOTHER_SERVER, SERVER_MOVED} else b""
 
     # -- the end of a call
 

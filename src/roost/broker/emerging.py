@@ -8,6 +8,7 @@ order of arrival.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from roost.broker import hearing
@@ -25,7 +26,16 @@ from roost.machine.contract import Rejected
 MAX_CLEARED: Final = 10_000  # topics of which it is known when their retained message was taken away
 
 
-def emerge(core: Core, message: Message, now: int) -> None:
+def take_in(core: Core, messages: list[Message], positions: Mapping[bytes, int], now: int) -> None:
+    """Messages came out of groups; so far their streams are handed on."""
+    for message in messages:
+        _emerge(core, message, now)
+    hearing.catch_up(core, now)
+    for stream, number in positions.items():
+        core.ledger.save_position(stream, number)
+
+
+def _emerge(core: Core, message: Message, now: int) -> None:
     """Give a message of a group to everyone who gets it at this node."""
     if message.topic.startswith(RESERVED):
         _hear(core, message, now)
@@ -38,11 +48,13 @@ def emerge(core: Core, message: Message, now: int) -> None:
         _note(core, message)
     if message.time < core.began:
         return  # it is history here, and only holds on
+    roaming = core.roaming if message.qos else None
     for target in route.targets:
-        if wants(target.session, message):
+        session = target.session
+        if session.abroad is None or wants(session, message):
             deliver_to(core, target, message, sync, 0, now)
-            if core.roaming is not None and target.qos and message.qos:
-                core.roaming.hand(target.session, message)
+            if roaming is not None and target.qos and session.expiry_s:
+                roaming.hand(session, message)
     for group in route.groups:
         share(core, group, message, sync, now)
 

@@ -10,6 +10,8 @@ these `roost.broker.insertion` knows it, should it be in the group already.
 
 from __future__ import annotations
 
+from typing import Final
+
 from roost.broker.answers import hold, release
 from roost.broker.core import Core, Entry
 from roost.broker.ledger import FAR
@@ -20,6 +22,8 @@ from roost.broker.packets.framing import PUBACK, PUBREC
 from roost.broker.packets.reasons import QUOTA_EXCEEDED, TOPIC_NAME_INVALID, UNSPECIFIED_ERROR
 from roost.broker.session import Session
 from roost.broker.trees import has_levels
+
+_SHOWN: Final = 64  # characters of a topic
 
 
 def enter(core: Core, link: Link, session: Session, tree: int, message: Message, packet_id: int) -> None:
@@ -52,7 +56,7 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
 
 def _turn_away(core: Core, link: Link, message: Message, packet_id: int, refusal: str) -> None:
     """Tell a publisher that its message can be no reading; 3.1.1 has no words for that but to hang up."""
-    core.reject(link, refusal, message.topic)
+    core.reject(link, f"{refusal}: topic {message.topic.decode()[:_SHOWN]!r}", b"")
     reason = QUOTA_EXCEEDED if has_levels(message.topic) else TOPIC_NAME_INVALID
     if message.qos == 0:
         core.stats.dropped += 1

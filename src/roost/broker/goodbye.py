@@ -28,6 +28,7 @@ from roost.broker.packets.reasons import (
     SERVER_UNAVAILABLE,
     TOPIC_NAME_INVALID,
     UNSPECIFIED_ERROR,
+    USE_ANOTHER_SERVER,
 )
 
 _BEFORE: Final = frozenset(
@@ -50,7 +51,7 @@ def send_refusal(core: Core, link: Link, reason: int, why: str) -> None:
     if link.version == 5 and reason not in _BEFORE:
         reason = _INSTEAD.get(reason, UNSPECIFIED_ERROR)
     properties = Properties()
-    properties.server_reference = core.server_reference(reason) or None
+    properties.server_reference = _reference(core, reason) or None
     bare = connack(link.version, False, reason, properties)  # noqa: FBT003  as in the packet
     properties.reason_string = why.encode() or None
     _send_what_fits(core, link, connack(link.version, False, reason, properties), bare)  # noqa: FBT003
@@ -60,8 +61,13 @@ def send_goodbye(core: Core, link: Link, reason: int, why: str) -> None:
     """Tell a 5.0 client why it is hung up on."""
     if reason in _NEVER_AFTER or 0 < reason < UNSPECIFIED_ERROR:
         reason = NOT_AUTHORIZED if reason in {0x85, 0x86, BANNED, BAD_AUTHENTICATION_METHOD} else UNSPECIFIED_ERROR
-    reference = core.server_reference(reason)
+    reference = _reference(core, reason)
     _send_what_fits(core, link, disconnect(reason, why.encode(), reference), disconnect(reason, b"", reference))
+
+
+def _reference(core: Core, reason: int) -> bytes:
+    """Where else to go, for the reasons that may say so."""
+    return core.settings.server_reference if reason in {USE_ANOTHER_SERVER, SERVER_MOVED} else b""
 
 
 def _send_what_fits(core: Core, link: Link, explained: bytes, bare: bytes) -> None:

@@ -19,7 +19,6 @@ from roost.broker import lifetimes
 from roost.broker.abroad import Abroad
 from roost.broker.announcement import Announcement
 from roost.broker.beat import Beat
-from roost.broker.choosing import leave_to
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
@@ -30,6 +29,7 @@ from roost.broker.queueing import keep_only, over
 from roost.broker.receipts import Told
 from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
 from roost.broker.session import MAX_PACKET_ID, Delivery, Session
+from roost.broker.settling import leave_to
 from roost.broker.since import Since
 from roost.machine.contract import SECOND
 
@@ -42,7 +42,7 @@ def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> 
     """Take in what another node announced at a time, in a stream of its own."""
     if core.roaming is not None:
         core.roaming.heard(said.panel, now)
-        if said.online and time < core.roaming.sharing.start_of(said.panel):
+        if said.online and time < core.roaming.sharing.nodes.start_of(said.panel):
             said = replace(said, online=False)  # no link is older than its node
     session = core.sessions.get(said.client)
     if session is not None and session.link is not None:

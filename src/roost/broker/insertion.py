@@ -92,6 +92,7 @@ class Insertion:
         self._writing = False  # one write is under way at a time
         self._write_at: int | None = None  # when to try again
         self._copy_at: int | None = None
+        self.why_uncopied = ""  # what the last try said; empty while none has failed, or all is well again
 
     def insert(
         self, ticket: int, messages: Sequence[Message], copies: int, now: int, *, again: bool = False
@@ -134,6 +135,11 @@ class Insertion:
     def is_behind(self) -> bool:
         """Whether more comes than a disk that works takes, so that who brings it had better wait."""
         return self._write_at is None and self._unsaved >= MAX_WAITING // 2
+
+    @property
+    def uncopied(self) -> int:
+        """How many messages are on the disk here and wait for copies elsewhere, their acknowledgements with them."""
+        return self._open - self._unsaved
 
     @property
     def is_idle(self) -> bool:
@@ -229,8 +235,10 @@ class Insertion:
 
     def _copied(self, batch: _Batch, refusal: str, now: int) -> list[Effect]:
         if not refusal:
+            self.why_uncopied = ""
             return self._tell(batch, "")
         self._uncopied.append(batch)
+        self.why_uncopied = refusal
         self._copy_at = now + RETRY if self._copy_at is None else self._copy_at
         return [Note("copies put off", (("panel", str(self._name)), ("reason", refusal)))]
 

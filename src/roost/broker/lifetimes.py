@@ -8,18 +8,34 @@ replaces it.
 from __future__ import annotations
 
 from roost.broker import wills
-from roost.broker.choosing import let_go
 from roost.broker.core import Core
 from roost.broker.delivery import detach
+from roost.broker.effects import Hangup
 from roost.broker.goodbye import send_goodbye, send_refusal
-from roost.broker.link import CLOSED, CONNECTED, Link
+from roost.broker.link import CLOSED, CONNECTED, Link, Peer
 from roost.broker.memory import weigh_no_more
+from roost.broker.packet_sizes import largest_of_address
 from roost.broker.packets.fields import split_shared
 from roost.broker.packets.reasons import KEEP_ALIVE_TIMEOUT, UNSPECIFIED_ERROR
 from roost.broker.routing import deliver_shared, route_of
 from roost.broker.session import QUEUED, Delivery, Session
 from roost.broker.settings import NEVER
-from roost.machine.contract import SECOND
+from roost.broker.settling import let_go
+from roost.machine.contract import SECOND, Effect, Rejected
+
+
+def begin(core: Core, number: int, peer: Peer, now: int) -> list[Effect]:
+    """There is a new connection; it may be one too many."""
+    if not core.limiter.connect(peer.address, now):
+        core.stats.links_refused += 1
+        return [Rejected(peer.address, core.limiter.why), Hangup(number)]
+    core.stats.links_opened += 1
+    most = min(core.settings.max_packet_bytes, core.settings.max_connect_bytes)  # until it is let in
+    largest = largest_of_address(core.limiter.limits, peer.address, most)
+    link = Link(number, peer, largest, core.high_water_bytes, now)
+    core.links[number] = link
+    core.timers.arm_link(link, now + core.settings.connect_timeout())
+    return []
 
 
 def hang_up(core: Core, link: Link, reason: int, why: str, now: int) -> None:
@@ -72,7 +88,19 @@ def leave(core: Core, link: Link, now: int) -> None:
     save(core, session)
 
 
-def look_at(core: Core, link: Link, now: int) -> None:
+def tick(core: Core, now: int) -> None:
+    """See whose time has come."""
+    link = core.timers.due_link(now)
+    while link is not None:
+        _look_at(core, link, now)
+        link = core.timers.due_link(now)
+    session = core.timers.due_session(now)
+    while session is not None:
+        fire(core, session, now)
+        session = core.timers.due_session(now)
+
+
+def _look_at(core: Core, link: Link, now: int) -> None:
     """A link's timer is due: it was silent for too long, or is looked at again."""
     if link.state == CLOSED or link.doomed:
         return

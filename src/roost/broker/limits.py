@@ -21,8 +21,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Final
 
 from roost.broker.access import ANONYMOUS
-from roost.broker.bucket import Bucket
 from roost.machine import SECOND
+from roost.machine.bucket import Bucket
 
 MAX_IDLE_ADDRESSES: Final = 65_536  # addresses without a link whose rates are remembered; the oldest is forgotten
 

@@ -25,6 +25,7 @@ CONNECTED: Final = 2
 CLOSED: Final = 3
 
 MAX_ROUTES: Final = 1024
+_SHOWN: Final = 64  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Link:
         self.early: list[bytes] | None = None  # bound: settings.max_early_bytes
         self.early_bytes = 0
         self.connect_bytes = 0  # of `connect`
+        self.frame_bytes = 0  # of a WebSocket frame that is not whole
         self.alias_bytes = 0  # of both tables of aliases
         self.kept_bytes = 0  # counted for it, see `roost.broker.memory`
         self.method = b""
@@ -102,3 +104,12 @@ class Link:
     def by_password(self) -> bool:
         """Whether its user, if it has one, is known by a password: not by a certificate nor by another method."""
         return self.peer.user is None and not self.method
+
+    def said_to_be(self) -> str:
+        """Who it is, or says to be, for whoever reads the log; a password is nobody's to read."""
+        user = self.user
+        if self.connect is not None and self.connect.user is not None:
+            user = self.connect.user
+        named = [("user", user), ("client", self.client)]
+        facts = ", ".join([f"{what} {name.decode(errors='replace')[:_SHOWN]!r}" for what, name in named if name])
+        return f" ({facts})" if facts else ""

@@ -8,22 +8,28 @@ is marked as a repetition [MQTT-3.3.1-1], unless it came when the session had no
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from roost.broker import entering, lifetimes, wills
+from roost.broker import entering, lifetimes, recalling, wills
 from roost.broker.core import Core
 from roost.broker.ledger import BEGAN, DELIVERY, FAR, FILTER, IDENTIFIER, POSITION, RECALL, RETAINED, SESSION
 from roost.broker.memory import set_will
 from roost.broker.message import Message
 from roost.broker.message_rows import read_delivery, read_identifier, read_message
 from roost.broker.queueing import enqueue
+from roost.broker.recall import History
+from roost.broker.roaming import Roaming
 from roost.broker.routing import publish, route_of
 from roost.broker.rows import BadRow, read_number
 from roost.broker.session import QUEUED, RECEIVED, RELEASED, SENT, Delivery, Session, packet_id_of
 from roost.broker.session_rows import read_filter, read_recall, read_session
+from roost.machine.contract import Note
+
+_SAMPLE_BYTES: Final = 64  # of a key
 
 
-def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """Take the rows in; returns the keys of those that could not be used."""
+def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
+    """Take the rows in; those that cannot be used are counted, and told with the first effects."""
     bad: list[bytes] = []
     later: list[tuple[bytes, bytes]] = []  # rows that need their session
     for key, value in rows:
@@ -64,7 +70,9 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
     for number, found in deliveries.items():
         _take_deliveries(core, core.numbers[number], found)
     core.ledger.forget_keys(bad)
-    return bad
+    if bad:
+        core.stats.bad_rows += len(bad)
+        core.effects.append(Note("rows unreadable", (("rows", len(bad)), ("first", bad[0][:_SAMPLE_BYTES].hex()))))
 
 
 def wake(core: Core, now: int) -> None:
@@ -91,6 +99,19 @@ def wake(core: Core, now: int) -> None:
             publish(core, message, route_of(core, message.topic), ticket, now)
             session.incoming[packet_id] = ticket
     core.unfinished = []
+
+
+def join(core: Core, history: History, roaming: Roaming | None) -> None:
+    """Groups are there: go on with what a restart interrupted of their past, and of what their members have to get."""
+    core.history = history
+    core.roaming = roaming
+    core.ledger.save_beginning(core.began)
+    for session, filter_, since, places in core.interrupted:
+        recalling.resume(core, session, filter_, since, places)
+    core.interrupted = []
+    if roaming is not None:
+        for session in core.sessions.values():
+            roaming.resume(session)
 
 
 def _load_identifier(core: Core, session: Session, packet_id: int, message: Message | None) -> None:

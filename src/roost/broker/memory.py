@@ -7,6 +7,7 @@
     filters                                           max_filter_bytes      max_filters_bytes    refused
     wills                                             max_connect_bytes     max_wills_bytes      CONNECT is refused
     packets not whole, CONNECTs not judged, aliases   the packet's limits   max_links_bytes      a link is ended
+    WebSocket frames that are not whole               the same, and some    with those           a link is ended
 
 All bounds are settings. Nothing is counted per message. A link is ended for the bytes of all only when they are too
 many: one of who is not let in yet, if there is any, for these cost nothing to make; of those the one that holds most.
@@ -29,7 +30,7 @@ _WILL_BYTES: Final = 300
 
 def weigh(core: Core, link: Link) -> None:
     """Count what a link makes us hold, which has changed."""
-    size = link.framer.held + link.early_bytes + link.connect_bytes + link.alias_bytes
+    size = link.framer.held + link.frame_bytes + link.early_bytes + link.connect_bytes + link.alias_bytes
     core.links_bytes += size - link.kept_bytes
     link.kept_bytes = size
     while core.links_bytes > core.max_links_bytes:

@@ -6,10 +6,10 @@
 What has been handed on live (`History.present`) is past, what comes later is present, and both are asked in the same
 turn: so nothing is missed and nothing comes twice. While a recall runs, live messages of its filter are left to it. It
 looks for its streams when the first reading is asked for, since there may be many, and many recalls before it.
-Readings of one stream come by number, those of several by their times. Each carries `seq` and `time` as MQTT 5 user
-properties; one whose expiry is over carries `expired`, and has no expiry any more: it is shown, not revived (clients of
-3.1.1, which could not tell, do not get it). Where numbers were dropped on purpose the next reading says how many are
-`missing`.
+Readings of one stream come by number, those of several by their times. Each carries `stream`, `seq` and `time` as
+MQTT 5 user properties, for several panels may publish on one topic, and each numbers its own; one whose expiry is over
+carries `expired`, and has no expiry any more: it is shown, not revived (clients of 3.1.1, which could not tell, do not
+get it). Where numbers were dropped on purpose the next reading says how many are `missing`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from roost.broker.packets.properties import user_property
 from roost.broker.patterns import matches
 from roost.broker.readable import time_property
 from roost.broker.since import Since
+from roost.naming import Name
 
 PIECE: Final = 64  # readings of a stream that are read at a time
 MAX_READ: Final = 10_000  # of all streams, but one of each
@@ -65,7 +66,6 @@ class Recall:
     def __init__(self, filter_: bytes, since: Since, history: History, places: dict[bytes, int] | None = None) -> None:
         self.filter: Final = filter_
         self.since: Final = since
-        self.delivered = 0
         self.left_out = 0  # what a client of 3.1.1 could not tell from the living
         self._levels: Final = filter_.split(b"/")
         self._history: Final = history
@@ -106,8 +106,7 @@ class Recall:
             if message.overdue(now) and version < 5:
                 self.left_out += 1
                 continue
-            self.delivered += 1
-            return _dressed(message, number, missing, now)
+            return _dressed(message, strand.stream, number, missing, now)
         return None
 
     def _refresh(self) -> bool:
@@ -143,12 +142,12 @@ class Recall:
         return True
 
 
-def _dressed(message: Message, number: int, missing: int, now: int) -> Message:
+def _dressed(message: Message, stream: bytes, number: int, missing: int, now: int) -> Message:
     kept, expires = message.kept, message.expires
     time = time_property(message.time)
     if time not in kept:  # a sensor's reading has it always
         kept += time
-    kept += user_property(b"seq", b"%d" % number)
+    kept += user_property(b"stream", str(Name(stream)).encode()) + user_property(b"seq", b"%d" % number)
     if message.overdue(now):
         kept += user_property(b"expired", b"true")
         expires = 0

@@ -90,7 +90,9 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
             if has_begun:
                 break
             has_begun = True
+        left_out = replay.recall.left_out
         message = replay.recall.next(link.version, now)
+        core.stats.left_out += replay.recall.left_out - left_out
         left -= 1
         if message is None:
             end(core, session, replay.recall.filter)

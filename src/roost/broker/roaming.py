@@ -1,6 +1,6 @@
 """Sessions that roam: what this node tells the others of its persistent sessions, and when.
 
-    connected, subscribed, left, over ──▶ marked ──▶ tick ──▶ an announcement into every group (`broker.announcement`)
+    connected, subscribed, left, over ──▶ marked ──▶ tick ──▶ an announcement into every group (`broker.announcing`)
 
 A change is told at once, or in the next `ROUND`. What is done (acknowledged through which number, and which QoS 2
 messages its client released) is told a round after it was handed over, a release at once, but of one session not more
@@ -17,33 +17,31 @@ from heapq import heappop, heappush
 from typing import Final
 
 from roost.broker.abroad import Abroad
-from roost.broker.announcement import MAX_DONE, Announcement
-from roost.broker.beat import TOPIC, Beat
+from roost.broker.announcing import Groups, Said, announcements, beats, done_of
 from roost.broker.message import Message
 from roost.broker.receipts import Receipts
 from roost.broker.session import Session
 from roost.broker.shared import whole_filter
-from roost.broker.sharing import Open, Sharing, parts
+from roost.broker.sharing import Sharing
+from roost.broker.track import Open
 from roost.machine.contract import SECOND, earliest
 
 ROUND: Final = SECOND // 10
 PAUSE: Final = SECOND // 2
 REFRESH_S: Final = 3600  # at most, between two announcements of a session that is online
-MAX_PAYLOAD_BYTES: Final = 7000  # of an announcement, which is one reading
-MAX_DONE_BYTES: Final = 3000
+MAX_PAYLOAD_BYTES: Final = 7000  # of what is said, which is one reading
 FLEETING_REFRESH_S: Final = 60  # the same for one that ends with its link
 _MIN_REFRESH_S: Final = 5
-_NUMBER_BYTES: Final = 12  # and the heads around
 
 
 class Roaming:
     """What is to be told; `groups` are the names of groups, each with a tree of it and our panel there."""
 
-    def __init__(self, groups: Mapping[bytes, tuple[int, bytes]]) -> None:
-        self.told = 0
+    def __init__(self, groups: Groups) -> None:
+        self.told = 0  # announcements and beats
         self.receipts: Final = Receipts()
         self.sharing: Final = Sharing()
-        self.too_large = 0  # sessions with so many subscriptions that they stay where they are
+        self.too_large = 0  # by MAX_PAYLOAD_BYTES: sessions with so many subscriptions stay where they are
         self._groups: Final = groups
         self._changed: dict[bytes, Session] = {}  # by client; bound of both: the sessions, and those that ended
         self._progressed: dict[bytes, Session] = {}  # online, with something that is not told
@@ -111,7 +109,7 @@ class Roaming:
 
     def heard(self, panel: bytes, now: int) -> None:
         """A node said something."""
-        self.sharing.sign(panel, now)
+        self.sharing.heard(panel, now)
 
     def tell_members(self, sessions: Mapping[bytes, Session]) -> None:
         """Tell a node of members that did not know of them, or does not any more."""
@@ -135,8 +133,8 @@ class Roaming:
         due = earliest(self._due, self._refreshing[0][0] if self._refreshing else None)
         return earliest(due, self.sharing.deadline(bool(self._members)))
 
-    def tick(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
-        """What is to be told now: announcements, each for a tree."""
+    def tick(self, sessions: Mapping[bytes, Session], now: int) -> Said:
+        """What is to be told now."""
         while self._refreshing and self._refreshing[0][0] <= now:
             due, client = heappop(self._refreshing)
             again = self._refresh.pop(client)
@@ -161,23 +159,14 @@ class Roaming:
                 found += self._announced(session, now, has_changed=False)
         if found:
             self._last = now
-        self.told += len(found)
         return found
 
-    def _beats(self, sessions: Mapping[bytes, Session], now: int) -> list[tuple[int, Message]]:
+    def _beats(self, sessions: Mapping[bytes, Session], now: int) -> Said:
         self.sharing.listen(now)
         shares = self.sharing.tell(sessions, bool(self._members), now)
-        found: list[tuple[int, Message]] = []
-        for group, (tree, panel) in () if shares is None else self._groups.items():
-            for part in parts([share for share in shares or () if share.stream.startswith(group)]):
-                payload = Beat(panel, self._started, part).encode()
-                if len(payload) > MAX_PAYLOAD_BYTES:
-                    self.too_large += 1
-                else:
-                    found.append((tree, Message(TOPIC, payload, 1, False, b"", 0, b"", now)))  # noqa: FBT003
-        return found
+        return [] if shares is None else self._that_fit(beats(self._groups, self._started, shares, now))
 
-    def _announced(self, session: Session, now: int, *, has_changed: bool) -> list[tuple[int, Message]]:
+    def _announced(self, session: Session, now: int, *, has_changed: bool) -> Said:
         online = session.link is not None and not session.gone
         lasts = (session.persistent or online) and not session.gone
         shares = _shares(session)
@@ -190,7 +179,6 @@ class Roaming:
             self._members[session.client] = None
         else:
             self._members.pop(session.client, None)
-        expiry_s = session.expiry_s if roams else 0
         is_due = has_changed or abroad.look <= now
         through = done_of(session) if is_due else {}
         done = {stream: number for stream, number in through.items() if number > abroad.done.get(stream, 0)}
@@ -200,36 +188,22 @@ class Roaming:
             self._watch(session, abroad)
             return []
         if online and roams:
-            self._tell_again(session.client, now + SECOND * refresh_s(expiry_s))
+            self._tell_again(session.client, now + SECOND * refresh_s(session.expiry_s))
         elif session.client in self._refresh:
             self._refresh[session.client] = 0
         abroad.released = False
         held = frozenset([*session.incoming, *self.receipts.held(session.client)])
-        found: list[tuple[int, Message]] = []
-        for group, (tree, panel) in self._groups.items():
-            for part, of_part in enumerate(_parts(group, done)):
-                told = dict(session.subscriptions) if part == 0 else None
-                said = Announcement(
-                    session.client,
-                    session.user,
-                    session.born,
-                    abroad.came if abroad.elsewhere else max(session.born, abroad.began),
-                    expiry_s,
-                    online and roams,
-                    told,
-                    of_part,
-                    panel,
-                    held,
-                )
-                payload = said.encode()
-                if len(payload) > MAX_PAYLOAD_BYTES:
-                    self.too_large += 1
-                else:
-                    found.append((tree, Message(said.topic, payload, 1, False, b"", 0, b"", now)))  # noqa: FBT003
+        found = self._that_fit(announcements(self._groups, session, abroad, done, held, now, roams=roams))
         for stream, number in done.items():
             abroad.note_done(stream, number)
         abroad.handed = {stream: high for stream, high in abroad.handed.items() if through.get(stream, 0) < high}
         self._watch(session, abroad)
+        return found
+
+    def _that_fit(self, said: Said) -> Said:
+        found = [(tree, message) for tree, message in said if len(message.payload) <= MAX_PAYLOAD_BYTES]
+        self.told += len(found)
+        self.too_large += len(said) - len(found)
         return found
 
     def _tell_again(self, client: bytes, due: int) -> None:
@@ -250,31 +224,3 @@ def _shares(session: Session) -> bool:
 def refresh_s(expiry_s: int) -> int:
     """How long after an announcement of a session that is online the next one comes, at the latest."""
     return min(REFRESH_S, max(_MIN_REFRESH_S, expiry_s // 2)) if expiry_s else FLEETING_REFRESH_S
-
-
-def _parts(group: bytes, done: Mapping[bytes, int]) -> list[dict[bytes, int]]:
-    """What is done in a group, in parts of which each fits an announcement; at least one, which may be empty."""
-    parts: list[dict[bytes, int]] = [{}]
-    size_bytes = 0
-    for stream, number in done.items():
-        if stream.startswith(group):
-            size_bytes += len(stream) + _NUMBER_BYTES
-            if size_bytes > MAX_DONE_BYTES or len(parts[-1]) >= MAX_DONE:
-                parts.append({})
-                size_bytes = len(stream) + _NUMBER_BYTES
-            parts[-1][stream] = number
-    return parts
-
-
-def done_of(session: Session) -> dict[bytes, int]:
-    """Through which number what a session got of each stream since the last time is acknowledged."""
-    if session.abroad is None:
-        return {}
-    done = dict(session.abroad.handed)
-    for delivery in [*session.inflight.values(), *session.again, *session.queue]:
-        origin = delivery.message.origin
-        if origin is not None and delivery.qos:
-            through = done.get(origin[1])
-            if through is not None and origin[2] <= through:
-                done[origin[1]] = origin[2] - 1
-    return {stream: number for stream, number in done.items() if number > 0}

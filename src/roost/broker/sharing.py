@@ -1,12 +1,12 @@
-"""What became of messages of shared subscriptions whose members are at several nodes, and which nodes live.
+"""What became of messages of shared subscriptions whose members are at several nodes.
 
     chosen ──▶ open: held here, or awaited from another node ──▶ that node says it is done ──▶ closed
-                                          └──▶ that node is silent, or awaits it too ──▶ chosen again (`choosing`)
+                                          └──▶ that node is silent, or awaits it too ──▶ chosen again (`settling`)
 
 Every node chooses for itself, by what it knows. They agree once they know the same, and nothing is lost meanwhile: a
 message stays open at every node until one says that its member is done with it. Nodes with something to say do so
-every `PAUSE`, and living ones with members every `BEAT`; who says nothing for `SILENCE` counts as gone. Only the names
-of messages are kept, for the repo has them; nothing of this is kept over a restart.
+every `PAUSE`, and living ones with members every `BEAT`, by which others know that they live (`roost.broker.nodes`).
+Only the names of messages are kept, for the repo has them; nothing of this is kept over a restart.
 """
 
 from __future__ import annotations
@@ -14,55 +14,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from roost.broker.beat import MAX_NUMBERS, MAX_SHARES, Beat, Share
+from roost.broker.beat import Beat, Share
+from roost.broker.nodes import MAX_NODES, Nodes
 from roost.broker.session import Session
-from roost.machine.contract import SECOND
+from roost.broker.track import Open, Track
+from roost.machine.contract import SECOND, earliest
 
 ROUND: Final = SECOND // 10  # between two times of choosing again
 PAUSE: Final = SECOND // 2
-BEAT: Final = 2 * SECOND
-SILENCE: Final = 3 * BEAT
+BEAT: Final = 2 * SECOND  # three of them fit into `nodes.SILENCE`
 MAX_OPEN: Final = 20_000
 MAX_TRACKS: Final = 20_000
-MAX_NODES: Final = 1000
-SOMEWHERE: Final = b"?"  # the panel of a node that is to be heard of first
-_MAX_BYTES: Final = 6000  # of the shares of one beat
-
-
-class Open:
-    """A message that a member is to get: which one, and at which node it is; `panel` is empty for this one."""
-
-    def __init__(self, qos: int, holder: bytes, panel: bytes) -> None:
-        self.qos: Final = qos
-        self.holder = holder
-        self.panel = panel
-        self.is_taken = False  # that node said that it has it
-        self.is_free = False  # whoever had it does not any more
-
-
-class Track:
-    """One stream of one shared subscription: what was chosen for, from low to high without a gap, and what is open."""
-
-    def __init__(self, number: int) -> None:
-        self.low = number
-        self.high = number
-        self.open: dict[int, Open] = {}  # may have numbers below `low`
-        self.told: dict[bytes, Share] = {}  # what nodes said last, by panel; bound: MAX_NODES
 
 
 class Sharing:
     """All of it."""
 
     def __init__(self) -> None:
+        self.nodes: Final = Nodes()
         self.turned_away = 0  # messages that are not watched over, by `MAX_OPEN`
         self.tracks: Final[dict[tuple[bytes, bytes], Track]] = {}  # by filter and stream; bound: MAX_TRACKS
         self.is_unsettled = False  # something may have to be chosen again
         self.closed: list[tuple[bytes, bytes, int]] = []  # client, stream, number: done elsewhere; bound: MAX_OPEN
         self.unknown: list[tuple[bytes, bytes, int]] = []  # filter, stream, number: awaited, and new here; MAX_OPEN
         self._count = 0
-        self._signs: Final[dict[bytes, int]] = {}  # by panel, when something was heard; bound of all three: MAX_NODES
-        self._starts: Final[dict[bytes, int]] = {}
-        self._silent: Final[dict[bytes, None]] = {}
         self._dirty: dict[tuple[bytes, bytes], None] = {}  # tracks with something to tell; bound: the tracks
         self._told = 0  # when the last beat was
         self._looked = 0  # when it was looked at what members here are done with
@@ -75,6 +50,9 @@ class Sharing:
         """Somebody was chosen for a message, or it needs nobody any more."""
         key = (filter_, stream)
         track = self.tracks.get(key)
+        if opened is not None and self._count >= MAX_OPEN and (track is None or number not in track.open):
+            self._forget_oldest()
+            track = self.tracks.get(key)  # it may have been this one
         if track is None:
             while len(self.tracks) >= MAX_TRACKS:
                 done = next((each for each, track in self.tracks.items() if not track.open), None)
@@ -89,8 +67,6 @@ class Sharing:
         elif opened is None:
             return
         if opened is not None:
-            if self._count >= MAX_OPEN:
-                self._forget_oldest()
             track.open[number] = opened
             self._count += 1
             self._awaits = self._awaits or bool(opened.panel)
@@ -117,7 +93,7 @@ class Sharing:
         elif number not in track.open and not track.low <= number <= track.high:
             low = track.low
             self.note(filter_, stream, number, opened)
-            track.low = max(low, number + 1)
+            self.tracks[filter_, stream].low = max(low, number + 1)
 
     def _forget(self, key: tuple[bytes, bytes]) -> None:
         count = len(self.tracks.pop(key).open)
@@ -141,43 +117,23 @@ class Sharing:
                 if (stream, number) not in here[opened.holder]:
                     self.note(filter_, stream, number, None)
 
-    # -- nodes
+    # -- what nodes say
 
-    def sign(self, panel: bytes, now: int) -> bool:
-        """A node said something; whether it is new here, or was silent."""
-        is_new = panel not in self._signs or panel in self._silent
-        if len(self._signs) >= MAX_NODES and panel not in self._signs:
-            oldest = next(iter(self._signs))
-            for table in (self._signs, self._starts, self._silent):
-                table.pop(oldest, None)
-        self._signs[panel] = now
-        self._silent.pop(panel, None)
-        if is_new:
+    def heard(self, panel: bytes, now: int) -> None:
+        """A node said something: one that is new here, or was silent, is to be told everything."""
+        if self.nodes.sign(panel, now):
             self._dirty.update(dict.fromkeys(self.tracks))
             self.is_unsettled = True
-        return is_new
-
-    def start_of(self, panel: bytes) -> int:
-        """When a node began, as far as it has said."""
-        return self._starts.get(panel, 0)
-
-    def is_silent(self, panel: bytes) -> bool:
-        """Whether a node is taken for gone, or was not heard yet."""
-        return panel in self._silent or panel not in self._signs
 
     def listen(self, now: int) -> None:
         """See who fell silent."""
-        for panel, at in self._signs.items():
-            if at + SILENCE <= now and panel not in self._silent:
-                self._silent[panel] = None
-                self.is_unsettled = True
+        self.is_unsettled = self.nodes.listen(now) or self.is_unsettled
 
     def hear(self, beat: Beat) -> bool:
         """Take in what another node says of its shares; whether it was restarted, or is heard for the first time."""
         for share in beat.shares:
             self._compare(beat.panel, share)
-        before = self._starts.get(beat.panel)
-        self._starts[beat.panel] = max(beat.started, before or 0)
+        before = self.nodes.begin(beat.panel, beat.started)
         if before is not None and before != beat.started:
             for track in self.tracks.values():
                 for opened in track.open.values():
@@ -219,14 +175,12 @@ class Sharing:
     def deadline(self, has_members: bool) -> int | None:  # noqa: FBT001  a C call
         """When to listen, to choose again or to tell."""
         due: int | None = self._settled + ROUND if self.is_unsettled or self.closed or self.unknown else None
-        for panel, at in self._signs.items():
-            if panel not in self._silent and (due is None or at + SILENCE < due):
-                due = at + SILENCE
+        due = earliest(due, self.nodes.deadline())
         if self._speaks(has_members):
             beat = self._told + BEAT
             if self._dirty or self._count:
                 beat = min(beat, self._looked + PAUSE)
-            due = beat if due is None or beat < due else due
+            due = earliest(due, beat)
         return due
 
     def is_due(self, now: int) -> bool:
@@ -239,7 +193,7 @@ class Sharing:
 
     def _speaks(self, has_members: bool) -> bool:  # noqa: FBT001  a C call
         """Whether there is something to tell, and somebody: who has heard of no other node awaits nothing of one."""
-        if self._signs:
+        if self.nodes:
             return has_members or self._count > 0 or len(self._dirty) > 0
         return self._awaits
 
@@ -258,35 +212,7 @@ class Sharing:
             return None
         self._told = now
         dirty, self._dirty = self._dirty, {}
-        return [_share_of(key, self.tracks[key]) for key in dirty]
-
-
-def _share_of(key: tuple[bytes, bytes], track: Track) -> Share:
-    """What is said of a track: as much as can be named, from the first on."""
-    held: list[int] = []
-    awaited: list[int] = []
-    high = track.high
-    for number in sorted(track.open):
-        opened = track.open[number]
-        named = awaited if opened.panel or opened.is_free else held
-        if len(named) >= MAX_NUMBERS // 2:
-            high = number - 1
-            break
-        named.append(number)
-    return Share(key[0], key[1], track.low, high, tuple(held), tuple(awaited))
-
-
-def parts(shares: list[Share]) -> list[tuple[Share, ...]]:
-    """Shares in parts of which each fits a beat; at least one, which may be empty."""
-    found: list[list[Share]] = [[]]
-    size_bytes = 0
-    for share in shares:
-        size_bytes += share.size
-        if found[-1] and (size_bytes > _MAX_BYTES or len(found[-1]) >= MAX_SHARES):
-            found.append([])
-            size_bytes = share.size
-        found[-1].append(share)
-    return [tuple(part) for part in found]
+        return [self.tracks[filter_, stream].share(filter_, stream) for filter_, stream in dirty]
 
 
 def _held(session: Session | None) -> set[tuple[bytes, int]]:

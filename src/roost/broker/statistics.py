@@ -32,6 +32,7 @@ class Statistics:
         self.dropped_large = 0  # above the client's Maximum Packet Size
         self.refused_large = 0  # packets of clients, above the server's limits
         self.expired = 0
+        self.left_out = 0  # of pasts: what a client of 3.1.1 could not tell from the living
         self.denied = 0  # publications that were not allowed
         self.links_opened = 0
         self.links_refused = 0
@@ -83,6 +84,7 @@ def topics(statistics: Statistics, more: list[tuple[str, int]], release: str, up
         ("publish/messages/dropped/large", statistics.dropped_large),
         ("publish/messages/expired", statistics.expired),
         ("publish/messages/denied", statistics.denied),
+        ("past/left_out", statistics.left_out),
         ("publish/bytes/received", statistics.publish_received_bytes),
         ("bytes/received", statistics.received_bytes),
         ("bytes/sent", statistics.sent_bytes),

@@ -8,6 +8,7 @@ from typing import Final
 
 from roost.broker.core import Core
 from roost.broker.message import Message
+from roost.broker.roaming import Roaming
 from roost.broker.routing import publish, route_of
 from roost.broker.session import Session
 from roost.broker.statistics import PREFIX, topics
@@ -46,19 +47,36 @@ def tell(core: Core, now: int) -> None:
 def _counted_by_parts(core: Core) -> list[tuple[str, int]]:
     """What the parts of the broker count themselves, and the driver."""
     limiter = core.limiter
+    roaming = Roaming({}) if core.roaming is None else core.roaming  # without groups everything is 0
     return [
         ("connections/refused/total", limiter.refused_in_all),
         ("connections/refused/address", limiter.refused_by_address),
         ("connections/refused/rate", limiter.refused_by_rate),
         ("connections/refused/failures", limiter.refused_by_failures),
         ("connections/refused/user", limiter.refused_by_user),
+        ("connections/addresses/forgotten", limiter.forgotten),
         ("connections/bytes", core.links_bytes),
         ("subscriptions/bytes", core.router.filters_bytes),
         ("wills/bytes", core.wills_bytes),
         ("routes/count", len(core.router.routes)),
         ("routes/bytes", core.router.routes_bytes),
-        ("roaming/large", 0 if core.roaming is None else core.roaming.too_large),
+        *_counted_by_nodes(roaming),
         *core.outside.items(),
+    ]
+
+
+def _counted_by_nodes(roaming: Roaming) -> list[tuple[str, int]]:
+    """What is counted between the nodes of groups."""
+    receipts, sharing = roaming.receipts, roaming.sharing
+    return [
+        ("roaming/told", roaming.told),
+        ("roaming/large", roaming.too_large),
+        ("roaming/nodes", len(sharing.nodes)),
+        ("roaming/nodes/forgotten", sharing.nodes.forgotten),
+        ("roaming/receipts", len(receipts)),
+        ("roaming/receipts/forgotten", receipts.turned_away),
+        ("roaming/receipts/recognised", receipts.recognised),
+        ("shared_subscriptions/unwatched", sharing.turned_away),
     ]
 
 

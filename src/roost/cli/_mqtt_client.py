@@ -10,7 +10,6 @@ import argparse
 import select
 import signal
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from roost.cli import note
+from roost.cli._mqtt_hints import OTHER_VERSIONS, what_it_may_expect, why_unreachable
 from roost.cli._mqtt_paho import connect, make_client, version_of
 from roost.cli._mqtt_properties import check_properties, properties_of
 from roost.cli._mqtt_server import server_of
@@ -31,6 +31,7 @@ ANSWER_S: Final = 20.0
 RETRY_S: Final = 1.0
 
 _V3_CODES: Final = {132: 1, 133: 2, 136: 3, 134: 4, 135: 5}  # paho tells those of MQTT 5
+_OTHER_VERSION: Final = 132
 _PASSING: Final = (136, 137, 139, 141)  # the server is unavailable, busy, shutting down, or has not heard from us
 _STOP: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -59,6 +60,7 @@ class MqttClient:
         self._farewell: Final = properties_of("disconnect", options.properties)
         self._refusal: ReasonCode | None = None
         self._open = False
+        self._knows_us = False  # it has agreed once, so the letters are right
         self.paho.on_connect = self._answered
         self.paho.on_disconnect = self._left
 
@@ -84,12 +86,8 @@ class MqttClient:
         self._refusal, self._open = None, False
         try:
             connect(self.paho, self._options, self.server)
-        except ssl.SSLError as error:
-            raise Unreachable(
-                f"TLS with {self.server} failed: {getattr(error, 'verify_message', '') or error}"
-            ) from None
-        except OSError as error:
-            raise Unreachable(f"cannot reach {self.server}: {error.strerror or error}") from None
+        except OSError as error:  # what `ssl` raises is an OSError
+            raise Unreachable(self._unreachable(error)) from None
         except ValueError as error:
             raise BadConfig(f"this cannot be sent: {error}") from None
         limit = time.monotonic() + ANSWER_S
@@ -97,11 +95,9 @@ class MqttClient:
             if self._refusal is not None:
                 raise self._refused(self._refusal)
             if self.paho.socket() is None:
-                raise Disconnected(
-                    f"{self.server} closed the connection instead of answering: is it MQTT of this version?"
-                )
+                raise Disconnected(f"{self.server} closed the connection instead of answering{self._hint()}")
             if time.monotonic() > limit:
-                raise Unreachable(f"{self.server} does not answer: nothing came in {ANSWER_S:g} s")
+                raise Unreachable(f"{self.server} does not answer: nothing came in {ANSWER_S:g} s{self._hint()}")
             self._wait(limit - time.monotonic())
 
     def turn(self, limit: float | None = None, files: Sequence[int] = ()) -> list[int]:
@@ -134,7 +130,19 @@ class MqttClient:
 
     def _refused(self, reason: ReasonCode) -> Refused:
         code = reason.value if self.version == 5 else _V3_CODES.get(reason.value, reason.value)
-        return Refused(f"{self.server} refuses us: {reason.getName().lower()} (code {code})", code)
+        hint = f"; use {OTHER_VERSIONS[self.version]}" if reason.value == _OTHER_VERSION else ""
+        return Refused(f"{self.server} refuses us: {reason.getName().lower()} (code {code}){hint}", code)
+
+    def _unreachable(self, error: OSError) -> str:
+        if self._knows_us:
+            return f"cannot reach {self.server}: {error.strerror or error}"
+        return why_unreachable(self.server, error)
+
+    def _hint(self) -> str:
+        """What may be wrong with our letters; nothing if the server has had us already."""
+        if self._knows_us:
+            return ""
+        return f": {what_it_may_expect(self.server, self.version, certified=self._options.cert is not None)}"
 
     def _wait(self, timeout_s: float | None, files: Sequence[int] = (), *, reading: bool = True) -> list[int]:
         """One `select`; paho's own loops cannot wait for anything else than the network."""
@@ -158,7 +166,7 @@ class MqttClient:
             self.paho.loop_misc()
         except (MQTTException, IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
             self.paho.disconnect()  # a malformed packet: paho says so in all these ways
-            raise Disconnected(f"{self.server} sent what is no MQTT packet: {error}") from None
+            raise Disconnected(f"{self.server} sent what is no MQTT packet ({error}){self._hint()}") from None
         return [file for file in files if file in can_read]
 
     def _close(self) -> None:
@@ -177,7 +185,7 @@ class MqttClient:
         if reason.is_failure:
             self._refusal = reason
         else:
-            self._open = True
+            self._open = self._knows_us = True
             self.on_open()
 
     def _left(

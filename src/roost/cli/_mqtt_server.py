@@ -112,19 +112,34 @@ def _context(options: argparse.Namespace) -> ssl.SSLContext:
         path = getattr(options, letter)
         if path is not None and not path.exists():
             raise BadConfig(f"--{letter} {path}: there is no such file")
+    if options.key is not None and options.cert is None:
+        raise BadConfig("--key is the key of a certificate: give that with --cert")
     try:
         context = ssl.create_default_context(cafile=options.cafile, capath=options.capath)
         if options.tls_use_os_certs:
             context.load_default_certs()
         if options.cert is not None:
-            context.load_cert_chain(options.cert, options.key)
+            _load_certificate(context, options)
         if options.ciphers is not None:
             context.set_ciphers(options.ciphers)
     except ssl.SSLError as error:
-        raise BadConfig(f"what --cafile, --cert, --key and --ciphers give cannot be used: {error}") from None
+        raise BadConfig(f"what --cafile, --capath and --ciphers give cannot be used: {error}") from None
     if options.tls_alpn is not None:
         context.set_alpn_protocols([options.tls_alpn])
     newest = options.tls_version == "tlsv1.3"
     context.minimum_version = ssl.TLSVersion.TLSv1_3 if newest else ssl.TLSVersion.TLSv1_2
     context.check_hostname = not options.insecure
     return context
+
+
+def _load_certificate(context: ssl.SSLContext, options: argparse.Namespace) -> None:
+    try:
+        context.load_cert_chain(options.cert, options.key)
+    except ssl.SSLError as error:
+        if options.key is None:
+            raise BadConfig(
+                f"--cert {options.cert}: there is no certificate with its key in it; give the key with --key"
+            ) from None
+        raise BadConfig(
+            f"--cert {options.cert} and --key {options.key} are no certificate and its key in PEM form: {error.reason}"
+        ) from None

@@ -7,6 +7,7 @@ property `since` of SUBSCRIBE under MQTT 5, by the filter `$since/WHEN/FILTER` b
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import time
@@ -17,6 +18,8 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
+from roost.broker.packets.reasons import Malformed
+from roost.broker.since import read_since
 from roost.cli._mqtt_client import ANSWER_S, MqttClient
 from roost.cli._mqtt_format import Format
 from roost.cli._mqtt_message import message_of
@@ -38,6 +41,8 @@ def subscribe(options: argparse.Namespace) -> int:
         raise BadConfig("-W is at least 1 second")
     if not 0 < options.random_filter <= 100:
         raise BadConfig("--random-filter is more than 0, and at most 100 per cent")
+    if options.since is not None:
+        _check_since(options.since)
     with MqttClient(options, COMMANDS) as client:
         subscribing = Subscribing(client, options)
         client.open()
@@ -166,6 +171,14 @@ class Subscribing:
         limit = time.monotonic() + ANSWER_S
         while time.monotonic() < limit and not all(sent.is_published() for sent in self._removals):
             self._client.turn(limit)
+
+
+def _check_since(when: str) -> None:
+    """Read it as a server will, which could only refuse the subscription."""
+    try:
+        read_since(os.fsencode(when), time.time_ns())
+    except Malformed as error:
+        raise BadConfig(f"--{error}") from None
 
 
 def _format(options: argparse.Namespace) -> Format | None:

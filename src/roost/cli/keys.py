@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     make.set_defaults(act=_make)
     certify = verbs.add_parser("certify", help="sign the certificate that a request asks for")
     certify.add_argument("request", type=Path, help="what `roost keys make` wrote on the other machine")
-    certify.add_argument("output", type=Path, help="where to write the certificate")
+    certify.add_argument("output", type=Path, help="where to write the certificate, and those above it")
     certify.set_defaults(act=_certify)
     # No abbreviations: `--passphrase secret` would be taken for a file's name, and repeated in the error.
     export = verbs.add_parser(
@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("file", type=Path)
     show.set_defaults(act=_certificate)
     bring = verbs.add_parser(
-        "import", help="take a SafeBag (from ndnsec export, too) or a certificate", allow_abbrev=False
+        "import", help="take a SafeBag (from ndnsec export, too) or certificates", allow_abbrev=False
     )
     bring.add_argument("file", type=Path)
     bring.add_argument("--anchor", action="store_true", help="trust this certificate as an anchor")
@@ -136,8 +136,11 @@ def _certify(store: KeyStore, options: argparse.Namespace) -> int:
     asked = Certificate.decode(read_packet_file(options.request))
     certificate = certify_request(_issuer_of(store.keychain(), asked.key_name, now), asked, now)
     store.save_certificate(certificate)
-    write_file(options.output, to_text(certificate.wire).encode(), 0o644)
+    chain = store.chain_of(certificate)
+    write_file(options.output, to_text(b"".join(each.wire for each in chain)).encode(), 0o644)
     print(f"certificate {certificate.name}, until {text_of(certificate.not_after)} UTC, in {options.output}")
+    for above in chain[1:]:
+        print(f"with it     {above.name}")
     return 0
 
 
@@ -175,17 +178,18 @@ def _certificate(store: KeyStore, options: argparse.Namespace) -> int:
 
 
 def _import(store: KeyStore, options: argparse.Namespace) -> int:
-    from roost.host.keystore import read_packet_file
+    from roost.host.keystore import read_packets_file
     from roost.trust import Identity, import_safebag
     from roost.wire.certificate import Certificate
     from roost.wire.safebag import SAFE_BAG
 
-    wire = read_packet_file(options.file)
-    if wire[0] == SAFE_BAG:
+    wire, *rest = read_packets_file(options.file)
+    above = [Certificate.decode(each) for each in rest]
+    identity: Identity | None = None
+    if wire.startswith(bytes([SAFE_BAG])):
         identity = import_safebag(wire, _passphrase(options, f"passphrase of {options.file}: "))
         certificate = identity.certificate
     else:
-        identity = None
         certificate = Certificate.decode(wire)
         for key in store.private_keys():
             if key.name == certificate.key_name:
@@ -196,9 +200,13 @@ def _import(store: KeyStore, options: argparse.Namespace) -> int:
         store.save_anchor(certificate)
     else:
         store.save_certificate(certificate)
+    for each in above:  # believed as far as they lead to an anchor that is here
+        store.save_certificate(each)
     if identity is not None:
         store.save_key(identity.key)
     print(f"took {'anchor' if options.anchor else 'certificate'} {certificate.name}")
+    for each in above:
+        print(f"with it {each.name}")
     return 0
 
 

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         return _reload(config)
     start_log(verbose=options.verbose)
     with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-        runner.run(_serve(_within_limits(config), lambda: config_of(options)))
+        runner.run(_serve(config, lambda: config_of(options)))
     return 0
 
 
@@ -128,29 +128,42 @@ def _sample() -> str:
     return (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
 
 
-def _within_limits(config: Config) -> Config:
-    """Have as many open files as the system allows, and let in no more clients than leaves some for the store."""
+def _within_limits(config: Config) -> tuple[Config, str]:
+    """Have as many open files as the system allows, and let in no more clients than leaves some for the store.
+
+    The sentence says so if that is fewer than the configuration has.
+    """
     import resource
     from dataclasses import replace
-
-    from roost.cli import note
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     room = max(1, most - _OTHER_FILES)
     if most == resource.RLIM_INFINITY or config.bounds.max_links <= room:
-        return config
-    note(f"lets in {room} connections at most: the system allows this process {most} open files (ulimit -Hn)")
-    return replace(config, bounds=replace(config.bounds, max_links=room))
+        return config, ""
+    fewer = replace(config, bounds=replace(config.bounds, max_links=room))
+    return fewer, (
+        f"lets in {room} connections at most, not {config.bounds.max_links} (limits.connections): the system allows "
+        f"this process {most} open files (ulimit -Hn)"
+    )
 
 
 def _check(config: Config) -> int:
-    """Read everything that running it would read before anybody is let in; raises `BadConfig` with all mistakes."""
+    """Read everything that running it would read before anybody is let in; raises `BadConfig` with all mistakes.
+
+    Keys of groups come last, and the first that is missing is a `NoKey`.
+    """
     from roost.cli import note
+    from roost.host.clock import Clock
+    from roost.host.keystore import KeyStore
     from roost.host.mqtt.config import sources_of
+    from roost.host.mqtt.config_groups import check_keys
     from roost.host.mqtt.reload import load
+    from roost.host.paths import home
 
     security = load(sources_of(config))
+    if config.groups:
+        check_keys(config.groups, KeyStore(home()), Clock()())
     for warning in security.warnings:
         note(warning)
     users = f"; users: {len(security.users)}" if config.users is not None else ""
@@ -159,20 +172,9 @@ def _check(config: Config) -> int:
 
 
 def _reload(config: Config) -> int:
-    import os
-    import signal
+    from roost.cli._mqtt_reload import request
 
-    from roost.errors import BadConfig
-    from roost.host.mqtt.rows import owner_of
-
-    process = None if config.store is None else owner_of(config.store)
-    if process is None:
-        raise BadConfig(
-            f"no broker has its store in {config.store or 'memory'}: name its folder with --store DIR or its "
-            "configuration with -c FILE, or send its process SIGHUP"
-        )
-    os.kill(process, signal.SIGHUP)
-    print(f"told process {process}; it says on its standard error if something is wrong")
+    print(request(config.store))
     return 0
 
 
@@ -180,8 +182,11 @@ async def _serve(config: Config, read_again: Callable[[], Config]) -> None:
     import asyncio
     import signal
 
+    from roost.cli import note
+    from roost.cli._mqtt_reload import forget_answers
     from roost.host.mqtt.running import running_broker
 
+    config, shortage = _within_limits(config)
     stopped = asyncio.Event()
     hangups = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -189,10 +194,13 @@ async def _serve(config: Config, read_again: Callable[[], Config]) -> None:
         loop.add_signal_handler(number, stopped.set)
     loop.add_signal_handler(signal.SIGHUP, hangups.set)
     async with running_broker(config) as running:
+        forget_answers(config.store)
         for uri in running.uris:
             print(f"listening on {uri}", flush=True)
         where = f"keeps sessions in {config.store}" if config.store is not None else "keeps sessions in memory only"
         print(f"{where}; sessions so far: {running.broker.statistics().sessions}", flush=True)
+        if shortage:
+            note(shortage)
         calm_collector()
         print("ready; stop with Ctrl-C", flush=True)
         reloading = asyncio.create_task(_reload_on(hangups, running, read_again))
@@ -209,15 +217,19 @@ async def _serve(config: Config, read_again: Callable[[], Config]) -> None:
 
 async def _reload_on(hangups: asyncio.Event, running: Running, read_again: Callable[[], Config]) -> None:
     """Reload whenever SIGHUP comes; what is wrong is said, and everything stays as it was."""
-    from roost.cli import note
+    import time
+
+    from roost.cli._mqtt_reload import answer
     from roost.errors import BadConfig
 
     while True:
         await hangups.wait()
         hangups.clear()
+        began = time.monotonic_ns()
+        said, done = "reloaded users, permissions, certificates, authentication and limits", True
         try:
             await running.reload(read_again())
         except BadConfig as error:
-            note(f"nothing was reloaded, everything stays as it was: {error}")
-        else:
-            note("reloaded users, permissions, certificates, authentication and limits")
+            said, done = f"nothing was reloaded, everything stays as it was: {error}", False
+        running.server.journal.warn("%s", said)
+        answer(running.config.store, began, said, done=done)

@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Explain; the exit status is 0 for trusted (or: a key is held), 1 for not."""
     from roost.errors import BadConfig
-    from roost.host.keystore import KeyStore, read_packet_file
+    from roost.host.keystore import KeyStore, read_packets_file
     from roost.host.paths import home
     from roost.naming import Name
     from roost.trust import Policy, ReplayRules
@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
         # A packet in a file is looked at later than it was sent: replay is the receiver's question, not this one's.
         policy = Policy(replay=ReplayRules(time=False, nonce=False, sequence=False))
         verifier = store.verifier(now, policy)
-        for path in options.certificate:
-            verifier.learn(Data.decode(read_packet_file(path)), now)
-        wire = read_packet_file(file)
+        wire, *above = read_packets_file(file)
+        for each in [each for path in options.certificate for each in read_packets_file(path)] + above:
+            verifier.learn(Data.decode(each), now)
         if wire[:1] == bytes((SAFE_BAG,)):
             wire = SafeBag.decode(wire).certificate.wire  # the key in it stays encrypted
         packet = Interest.decode(wire) if wire[:1] == bytes((INTEREST,)) else Data.decode(wire)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded
 
 SUMMARY = "add, remove, list and check users of the MQTT broker"
 MAX_PASSWORD_BYTES = 65_535  # of an MQTT CONNECT
+MIN_PASSWORD_LETTERS = 8  # of one that is new, as NIST SP 800-63B has it
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +62,7 @@ def _add(options: argparse.Namespace) -> int:
     from roost.host.mqtt.users import change_users, encoded_name, with_user
 
     user = encoded_name(options.name)
-    password = secrets.token_urlsafe(24) if options.generate else _password(f"password of {options.name}: ", twice=True)
+    password = secrets.token_urlsafe(24) if options.generate else _new_password(options.name)
     kept = PasswordHash.make(password.encode(), LIGHT if options.generate else STRONG)
 
     def change(users: Users, text: str) -> str:
@@ -101,7 +102,8 @@ def _list(options: argparse.Namespace) -> int:
     for name in users.names:
         kept = users.hash_of(name)
         if kept is not None:
-            print(f"{name.decode()}  scrypt, {kept.cost.memory_bytes >> 20} MiB, {kept.cost.p} times")
+            times = "once" if kept.cost.p == 1 else f"{kept.cost.p} times"
+            print(f"{name.decode()}  scrypt, {kept.cost.memory_bytes >> 20} MiB, {times}")
     return 0
 
 
@@ -114,6 +116,16 @@ def _check(options: argparse.Namespace) -> int:
         return 0
     print("wrong: there is no such user, or the password is another one")
     return 1
+
+
+def _new_password(name: str) -> str:
+    text = _password(f"password of {name}: ", twice=True)
+    if len(text) < MIN_PASSWORD_LETTERS:
+        raise BadConfig(
+            f"a password has at least {MIN_PASSWORD_LETTERS} characters, this one has {len(text)}: choose a longer "
+            "one, or have one made: --generate"
+        )
+    return text
 
 
 def _password(prompt: str, *, twice: bool = False) -> str:

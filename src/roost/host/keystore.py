@@ -24,6 +24,7 @@ from roost.naming import Name
 from roost.trust import Identity, KeyChain, Policy, PrivateKey, Schema, Verifier, load_private
 from roost.wire.certificate import Certificate
 from roost.wire.safebag import from_text, to_text
+from roost.wire.tlv import element
 
 MAX_FILES: Final = 10_000  # of one kind; a directory with more is not a key store
 MAX_FILE_BYTES: Final = 65_536
@@ -88,6 +89,14 @@ class KeyStore:
     def anchors(self) -> list[Certificate]:
         """The anchors."""
         return [_read_certificate(path) for path in _files(self._anchors, ".cert")]
+
+    def chain_of(self, certificate: Certificate) -> list[Certificate]:
+        """A certificate and those above it, as far as they are here; the anchor is everybody's own."""
+        by_key = {each.key_name: each for each in sorted(self.certificates(), key=lambda each: each.version)}
+        chain = [certificate]
+        while (above := by_key.get(chain[-1].issued_by or Name())) is not None and above not in chain:
+            chain.append(above)
+        return chain
 
     @property
     def schema_file(self) -> Path:
@@ -167,6 +176,17 @@ def read_packet_file(path: Path) -> bytes:
         return from_text(content.decode("ascii"))
     except (UnicodeDecodeError, BadPacket):
         raise BadPacket(f"{path} is neither a packet (raw TLV) nor the base64 of one") from None
+
+
+def read_packets_file(path: Path) -> list[bytes]:
+    """Read packets one behind the other, at least one: a certificate and those above it, say."""
+    wire = read_packet_file(path)
+    found: list[bytes] = []
+    while wire or not found:
+        _, _, end = element(wire, 0, len(wire))
+        found.append(wire[:end])
+        wire = wire[end:]
+    return found
 
 
 def write_file(path: Path, content: bytes, mode: int = 0o600) -> Path:

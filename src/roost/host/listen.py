@@ -96,6 +96,9 @@ def in_use(error: OSError, scheme: str) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"another program uses it (a forwarder, perhaps): stop that, give --{scheme} HOST:PORT another port, "
-            f"or do without with --no-{scheme}"
+            f"or do without with --no-{scheme}; for `roost mqtt`: change node.{scheme} in its configuration"
         )
-    return f"{error.strerror}; give --{scheme} HOST:PORT another address"
+    return (
+        f"{error.strerror}; give --{scheme} HOST:PORT another address, or for `roost mqtt` node.{scheme} in its "
+        "configuration"
+    )

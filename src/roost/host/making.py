@@ -73,7 +73,10 @@ def _move(home: Path) -> None:
 def _refuse_existing(home: Path) -> None:
     for path in (home / _MADE, *[home / part for part in PARTS]):
         if path.is_file() or (path.is_dir() and any(path.iterdir())):
-            raise BadConfig(f"{home} already holds keys; name another directory with ROOST_HOME, or move it away")
+            raise BadConfig(
+                f"{home} already holds keys; one more key there, as of another repo, is made by `roost keys make "
+                "GROUP/Repo/Repo2`; for a new home name another directory with ROOST_HOME, or move this one away"
+            )
 
 
 @contextlib.contextmanager

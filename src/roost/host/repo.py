@@ -4,8 +4,9 @@
                            └─ links to the other repos: replication, and what is for one of them
 
 A repo has one key per group, and no other: who takes this machine can speak for these repos and nobody else. Each link
-routes what is for other repos, and what only they may have (a panel's certificate, say), and has the far end route to
-us what is for us. So it is enough that of two repos one knows the other's address.
+routes what is for other repos, and what only they may have (a panel's certificate, those of the building above the
+group), and has the far end route to us what is for us, and the keys above ours whose certificates are here. So it is
+enough that of two repos one knows the other's address.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,14 +36,15 @@ from roost.host.uplink import Uplink
 from roost.machine import Effect
 from roost.naming import Name, building
 from roost.naming.building import REPO
+from roost.naming.conventions import KEY
 from roost.node import Node, NodeSettings
 from roost.node.introduction import INSIDE, Introduction
+from roost.pubsub.credentials import Credentials
 from roost.pubsub.repos.repo import Repo, RepoSettings
 from roost.pubsub.resident import Resident
 from roost.repo.memory import MemoryStore
 from roost.trust.acceptance import Checker
 from roost.wire import Data, Signer
-from roost.wire.certificate import Certificate
 
 FAR_COST: Final = 10  # of what other repos may have too: first ourselves
 _FAIL_OVER: Final = STRATEGY_PREFIX / "fail-over"
@@ -117,7 +119,8 @@ async def running_repo(
     for duty in duties:
         group = duty.place.group
         node.forwarder.strategies.set(group.replication, _MULTICAST)
-        node.forwarder.strategies.set(group.name / REPO, _FAIL_OVER)
+        for prefix in (group.name / REPO, *_keys_above(group.name)):
+            node.forwarder.strategies.set(prefix, _FAIL_OVER)
     disk = Disk()
     async with running(node, listen, disk) as listening, contextlib.AsyncExitStack() as stack:
         listening.server.attach_application(introduction, _unheard, INSIDE)
@@ -157,24 +160,23 @@ def duty_of(keys: KeyStore, place: building.Repo, folder: Path | None, settings:
     if not valid:
         trouble = "its certificate is not valid now" if held else "its key is not here"
         raise NoKey(f"{place.name} cannot run from {keys.home}: {trouble}; make one with: roost keys make {place.name}")
-    chain = chain_of(valid[0].certificate, keys.certificates())
+    chain = keys.chain_of(valid[0].certificate)
     return Duty(place, valid[0].signer, tuple(each.data for each in chain), folder, settings)
-
-
-def chain_of(certificate: Certificate, known: Iterable[Certificate]) -> list[Certificate]:
-    """A certificate and those above it, as far as they are here; the anchor is everybody's own."""
-    by_key = {each.key_name: each for each in known}
-    chain = [certificate]
-    while (above := by_key.get(chain[-1].issued_by or Name())) is not None and above not in chain:
-        chain.append(above)
-    return chain
 
 
 def _uplink(server: Server, uri: str, duties: Sequence[Duty], cost: int) -> Uplink:
     groups = [duty.place.group for duty in duties]
     routes = [prefix for group in groups for prefix in (group.replication, group.name / REPO, group.name)]
+    routes += dict.fromkeys(prefix for group in groups for prefix in _keys_above(group.name))
     registers = [prefix for duty in duties for prefix in (duty.place.name, duty.place.group.replication)]
+    ours, shown = duties[0].place.name, Credentials(duties[0].certificates).prefixes()  # of who signs: no other may
+    registers += [key for key in shown if key.prefix(-2) != ours and ours.starts_with(key.prefix(-2))]
     return Uplink(server, uri, routes=routes, cost=cost, registers=registers, signer=duties[0].signer)
+
+
+def _keys_above(group: Name) -> list[Name]:
+    """Under which the keys are named that a group's depend on: its site's and its company's, outside of the group."""
+    return [group.prefix(length) / KEY for length in range(1, len(group))]
 
 
 def _unheard(effect: Effect, now: int) -> None:

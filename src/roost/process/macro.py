@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from roost.machine import SECOND
+from roost.machine.bucket import Bucket
 from roost.process.definition import NODE, Definition
 from roost.process.effects import Standing
 from roost.process.engine import Program
-from roost.process.rate import Rate
 from roost.process.reference import Reference
 from roost.process.sample import Sample
 from roost.process.trace import Trace
@@ -40,7 +41,7 @@ class Macro:
         self.state = b""
         self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
         self.trigger = Trigger(definition)
-        self.rate = Rate(definition.limits.runs_per_s, now)
+        self.rate = _rate_of(definition, now)
         self.trace: Final = Trace()
         self.is_limited = False  # whether the rate is exceeded just now
         self.activations = 0
@@ -69,7 +70,7 @@ class Macro:
         self.definition, self.digest, self.is_here = definition, definition.digest, definition.engine == NODE
         self.program, self.views, self.trigger = program, views, trigger
         self.found = {}
-        self.rate = Rate(definition.limits.runs_per_s, now)
+        self.rate = _rate_of(definition, now)
         self.version += 1
 
     def sees(self, sample: Sample) -> bool:
@@ -117,3 +118,9 @@ class Macro:
         self.seen = dict(standing.position)
         self.trigger.remember(standing.used)
         self.trigger.due = standing.due if self.trigger.every else 0
+
+
+def _rate_of(definition: Definition, now: int) -> Bucket:
+    """How often it may run; one second's worth may come at once."""
+    per_s = definition.limits.runs_per_s
+    return Bucket(per_s, SECOND, per_s, now)

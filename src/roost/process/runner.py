@@ -115,7 +115,9 @@ class Runner:
         macro.limited += 1
         if not macro.is_limited:
             macro.is_limited = True
-            failure = Failure(RATE, f"it may run {macro.rate.per_s:,} times a second, and was to run more often")
+            failure = Failure(
+                RATE, f"it may run {macro.definition.limits.runs_per_s:,} times a second, and was to run more often"
+            )
             macro.trace.add(macro.version, now, cause, inputs, Outcome(failure=failure), 0)
             effects.append(_note(macro, failure))
         return None

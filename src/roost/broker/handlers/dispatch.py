@@ -6,8 +6,9 @@ link, with a reason where the version has one [MQTT-4.8.0-1, 4.13.1-1]; the pack
 
 from __future__ import annotations
 
+from roost.broker import handing
 from roost.broker.core import Core
-from roost.broker.effects import Pause
+from roost.broker.effects import Pause, Verdict
 from roost.broker.handlers import (
     auth,
     connect,
@@ -33,8 +34,18 @@ from roost.broker.packets.reasons import (
 )
 
 
-def feed(core: Core, link: Link, data: bytes, now: int) -> None:
-    """Handle what came."""
+def feed_all(core: Core, arrived: list[tuple[int, bytes]], now: int) -> None:
+    """Handle what came, by the numbers of links."""
+    for number, data in arrived:
+        link = core.links.get(number)
+        if link is not None and not link.doomed:
+            core.stats.received_bytes += len(data)
+            _feed(core, link, data, now)
+            if core.resting:
+                handing.rouse(core, link)
+
+
+def _feed(core: Core, link: Link, data: bytes, now: int) -> None:
     if link.state != CONNECTED:
         _feed_stranger(core, link, data, now)
         return
@@ -62,7 +73,19 @@ def feed(core: Core, link: Link, data: bytes, now: int) -> None:
             link.heard = until  # nobody listens to it before
 
 
-def feed_early(core: Core, link: Link, now: int) -> None:
+def judge(core: Core, link: Link, verdict: Verdict, now: int) -> None:
+    """Act on what is known now of who is at a link, and on what came from it meanwhile."""
+    try:
+        auth.judged(core, link, verdict, now)
+    except Malformed as error:
+        core.reject(link, str(error), b"")
+        core.doom(link, error.reason, str(error))
+    if not link.doomed:
+        _feed_early(core, link, now)
+    handing.rouse(core, link)
+
+
+def _feed_early(core: Core, link: Link, now: int) -> None:
     """Handle what came while it was not known who it came from."""
     early = link.early
     link.early = None
@@ -71,7 +94,7 @@ def feed_early(core: Core, link: Link, now: int) -> None:
         weigh(core, link)
     for data in early or ():
         if not link.doomed:
-            feed(core, link, data, now)
+            _feed(core, link, data, now)
 
 
 def _feed_stranger(core: Core, link: Link, data: bytes, now: int) -> None:
@@ -102,7 +125,7 @@ def _feed_stranger(core: Core, link: Link, data: bytes, now: int) -> None:
     link.framer.reset()
     weigh(core, link)
     if rest and not link.doomed:
-        feed(core, link, rest, now)
+        _feed(core, link, rest, now)
 
 
 def _end_framing(core: Core, link: Link, data: bytes) -> None:

@@ -62,6 +62,10 @@ class Annex:
             "devices", f"{len(self.devices)} rooms, 36 topics, half at {first}, half at {other}; MQTT 3.1.1 and 5"
         )
         self._say("mqtt", f"a dashboard subscribes to # at {first}: the annex by its topics, the hall by its streams")
+        self.invite()
+
+    def invite(self) -> None:
+        """Say how to look on, at the gate that stays."""
         port = self._gates[-1].port
         self._say("join in", f"mosquitto_sub -p {port} -t '#' -v   or   roost sub -p {port} -t '#' -v")
 

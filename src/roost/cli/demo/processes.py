@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from roost.errors import RoostError
 from roost.sim import deployment
 
 START_S: Final = 30.0
+LAST_LINES: Final = 10  # of what a process said, for who wonders why it ended
 VERB: Final = "import sys; from roost.cli import main; sys.exit(main())"
 HALL_TOPICS: Final = "hall/#"  # nobody publishes there; a group with a tree tells how far each session has got in it
 
@@ -73,7 +74,7 @@ class NodeProcess:
         raise RoostError(f"{self.name} ended with status {await process.wait()}: {self._said()}")
 
     def _said(self) -> str:
-        return self._log.read_text(errors="replace").strip() or "it printed nothing"
+        return "\n".join(self._log.read_text(errors="replace").strip().splitlines()[-LAST_LINES:]) or "it said nothing"
 
 
 class RepoProcess(NodeProcess):
@@ -117,6 +118,13 @@ class GateProcess(NodeProcess):
         file = self.home / "mqtt.yaml"
         file.write_text(json.dumps(said, indent=2), encoding="utf-8")  # JSON is YAML too
         await self._run("mqtt", "-c", str(file))
+
+
+async def all_started(starts: Sequence[Coroutine[None, None, None]]) -> None:
+    """Start some at a time; if one dies, raise why, once nobody waits for the others any more: they can be stopped."""
+    ends = await asyncio.gather(*starts, return_exceptions=True)
+    for error in filter(None, ends):
+        raise error
 
 
 def free_ports(count: int) -> list[int]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from roost.cli.demo.annex import Annex
 from roost.cli.demo.keys import Keys
 from roost.cli.demo.levels import PipelineProcess, is_possible, show
-from roost.cli.demo.processes import GateProcess, RepoProcess, free_ports
+from roost.cli.demo.processes import GateProcess, RepoProcess, all_started, free_ports
 from roost.errors import RoostError
 from roost.host.client import connect
 from roost.naming import Name
@@ -110,6 +110,7 @@ async def _tell(rounds: int, folder: Path, stack: AsyncExitStack, *, with_pipeli
         annex.tell()
         if number == 1:
             annex.show()
+    annex.invite()
     shown = True
     if pipeline is not None:
 
@@ -137,10 +138,10 @@ async def _start_nodes(keys: Keys, folder: Path, stack: AsyncExitStack) -> tuple
     gates = [GateProcess(name, folder, next(ports), next(ports), keys) for name in deployment.GATES]
     for node in (*repos, *gates):
         stack.push_async_callback(node.stop)
-    await asyncio.gather(*[repo.start([other for other in repos if other is not repo]) for repo in repos])
+    await all_started([repo.start([other for other in repos if other is not repo]) for repo in repos])
     for repo in repos:
         _say("repo", f"{repo.name} runs as process {repo.pid} on {repo.uri}, its store in {repo.home.name}/store")
-    await asyncio.gather(*[gate.start(repos) for gate in gates])
+    await all_started([gate.start(repos) for gate in gates])
     for gate in gates:
         _say("gate", f"{gate.name} runs as process {gate.pid}: MQTT for the annex on port {gate.port}")
     return repos, gates

@@ -153,8 +153,9 @@ def _tree(key: str, value: object) -> TreeSettings:
     try:
         check_filter(pattern.encode())
     except Malformed as error:
+        why = str(error).removeprefix(f"filter {pattern.encode()[:64]!r}: ")  # as bytes, which nobody wrote here
         raise BadConfig(
-            f"{key}.filter: {pattern!r} is no topic filter ({error}); write one such as building1/#"
+            f"{key}.filter: {pattern!r} is no topic filter ({why}); write one such as building1/#"
         ) from None
     try:
         group = str(Name.parse(text(f"{key}.group", said["group"]))) if "group" in said else None

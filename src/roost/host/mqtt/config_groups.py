@@ -12,17 +12,20 @@ node:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from roost.errors import BadConfig, BadName
-from roost.host.address import parse_listen, parse_uri
+from roost.host.address import parse_uri
+from roost.host.keystore import KeyStore
 from roost.host.listening import HostPort, Listen
-from roost.host.mqtt.config_values import entries, known, path, section, text
+from roost.host.mqtt.config_values import entries, known, listen_at, path, section, text
+from roost.host.repo import duty_of
 from roost.naming import Name
-from roost.naming.building import Group, Panel, Repo
+from roost.naming.building import Group, Panel, Repo, numbered
+from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.retention import Rule
 from roost.repo.retention_text import rule_of
 
@@ -55,6 +58,15 @@ def read_groups(value: object) -> tuple[GroupSettings, ...]:
         if names.count(name) > 1:
             raise BadConfig(f"groups: {name} stands there twice; a node has one panel and one repo in a group")
     return found
+
+
+def check_keys(groups: Iterable[GroupSettings], keys: KeyStore, now: int) -> None:
+    """Raise `NoKey` or `BadConfig` if the panel or the repo of a group cannot sign with what is in the key store."""
+    keys.check()
+    keychain = keys.keychain()
+    for each in groups:
+        keychain.signer_for(numbered(each.panel.name / "a" / "b", 1), now)
+        duty_of(keys, each.repo, None, RepoSettings(), now)
 
 
 def _group(key: str, value: object) -> GroupSettings:
@@ -95,6 +107,5 @@ def read_node(value: object, folder: Path) -> NodeSettings:
 def _addresses(said: Mapping[str, object], scheme: str) -> tuple[HostPort, ...]:
     key = f"node.{scheme}"
     return tuple(
-        parse_listen(text(f"{key}[{at}]", each), _PORTS[scheme])
-        for at, each in enumerate(entries(key, said.get(scheme, [])))
+        listen_at(f"{key}[{at}]", each, _PORTS[scheme]) for at, each in enumerate(entries(key, said.get(scheme, [])))
     )

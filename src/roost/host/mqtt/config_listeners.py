@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from roost.errors import BadConfig
-from roost.host.address import parse_listen
 from roost.host.mqtt.certificate_user import SOURCES
-from roost.host.mqtt.config_values import choice, entries, known, path, section, text, yes_or_no
+from roost.host.mqtt.config_values import choice, entries, known, listen_at, path, section, yes_or_no
 from roost.host.mqtt.listener import PORTS, ListenerSettings
 from roost.host.mqtt.tls import TlsFiles
 
@@ -31,10 +30,7 @@ def _listener(key: str, value: object, folder: Path) -> ListenerSettings:
     secure = transport in {"tls", "wss"}
     names = ("certificate", "key", "clients", "require_certificate", "user_from") if secure else ()
     known(key, said, dict.fromkeys((transport, *names)))
-    try:
-        host, port = parse_listen(text(f"{key}.{transport}", said[transport]), PORTS[transport])
-    except BadConfig as error:
-        raise BadConfig(f"{key}.{transport}: {error}") from None
+    host, port = listen_at(f"{key}.{transport}", said[transport], PORTS[transport])
     return ListenerSettings(transport, host, port, _tls(key, said, folder) if secure else None)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from roost.errors import BadConfig
+from roost.host.address import parse_listen
 
 Reader: TypeAlias = Callable[[str, object], object]
 
@@ -69,6 +70,17 @@ def text(key: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise BadConfig(f"{key}: {value!r} is no text; put it in quotes")
     return value
+
+
+def listen_at(key: str, value: object, port: int) -> tuple[str, int]:
+    """Read an address to listen on; `port` is meant where it has none."""
+    if not isinstance(value, str) or not value:
+        raise BadConfig(f"{key}: {value!r} is no address; write host:port, as in 127.0.0.1:{port}")
+    try:
+        return parse_listen(value, port)
+    except BadConfig as error:
+        said = f"{value!r}: a port is 1 to 65535" if value.rpartition(":")[2].isdecimal() else str(error)
+        raise BadConfig(f"{key}: {said}") from None
 
 
 def path(key: str, value: object, folder: Path) -> Path:

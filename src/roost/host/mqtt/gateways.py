@@ -23,6 +23,7 @@ from roost.broker.succession import News, Succession
 from roost.broker.trees import Tree
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
+from roost.host.journal import Journal
 from roost.host.repo import RunningRepo
 from roost.machine import Effect, earliest
 from roost.naming import Name
@@ -46,6 +47,9 @@ class Driver(Protocol):
 
     @property
     def clock(self) -> Clock: ...
+
+    @property
+    def journal(self) -> Journal: ...
 
     def execute(self, effects: list[Effect], now: int) -> None: ...
 
@@ -119,6 +123,18 @@ class Gateways:
         """Whether more comes than the disks of the groups take."""
         return any(gateway.insertion.is_behind for gateway in self._gateways.values())
 
+    def counts(self) -> dict[str, int]:
+        """What happened so far in all groups, by the ends of `$SYS` topics."""
+        insertions = [gateway.insertion for gateway in self._gateways.values()]
+        full = sum([each.turned_away for each in insertions])
+        return {
+            "groups/messages/uncopied": sum([each.uncopied for each in insertions]),
+            "groups/messages/inserted": sum([each.inserted for each in insertions]),
+            "groups/messages/refused": full + sum([each.refused for each in insertions]),
+            "groups/messages/refused/full": full,
+            "groups/messages/passed_over": sum([each.succession.passed_over for each in self._gateways.values()]),
+        }
+
     def insert(self, effect: Insert) -> None:
         """Put messages into the group of their tree, in the next turn: this one's packets are not written yet."""
         self._loop.call_soon(self._insert, effect)
@@ -189,9 +205,17 @@ class Gateways:
 
     def _tick(self, now: int) -> None:
         for gateway in self._gateways.values():
+            self._tell_uncopied(gateway.insertion, now)
             self._act(gateway, gateway.insertion.tick(now), now)
             self._hand_on(gateway.succession.tick(now), now)
         self._wake(now)
+
+    def _tell_uncopied(self, insertion: Insertion, now: int) -> None:
+        """Say that messages wait for repos that are not there; the insertion tries again every second."""
+        if insertion.why_uncopied:
+            about = f"{insertion.place.group.name}: messages wait for copies, unacknowledged: "
+            advice = "start more repos of the group, see that node.uplinks reaches them, or lower `replicated`"
+            self._driver.journal.complain(about, f"{insertion.uncopied} now ({insertion.why_uncopied}); {advice}", now)
 
     def _wake(self, now: int) -> None:
         due: int | None = None

@@ -17,10 +17,11 @@ from roost.broker.trees import Tree, Trees
 from roost.host.joining import group_file
 from roost.host.keystore import KeyStore
 from roost.host.mqtt.config import Config
+from roost.host.mqtt.config_groups import check_keys
 from roost.host.mqtt.gateways import Gateways
 from roost.host.mqtt.server import Server
-from roost.host.repo import Duty, RunningRepo, chain_of, duty_of, running_repo
-from roost.naming.building import Panel, numbered
+from roost.host.repo import Duty, RunningRepo, duty_of, running_repo
+from roost.naming.building import Panel
 from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.retention import Rule
@@ -55,10 +56,8 @@ async def joined(
 ) -> AsyncIterator[RunningRepo]:
     """Serve the groups of a configuration while the block runs; raises `NoKey` and `BadConfig`."""
     now = server.clock()
-    keys.check()
+    check_keys(config.groups, keys, now)
     keychain = keys.keychain()
-    for each in config.groups:
-        keychain.signer_for(numbered(each.panel.name / "a" / "b", 1), now)  # or it says which key is not here
     gateways = Gateways(broker, server, trees.all)
     async with running_repo(
         _duties(config, keys, now),
@@ -70,6 +69,7 @@ async def joined(
     ) as running:
         server.insert = gateways.insert
         server.is_flooded = gateways.is_behind
+        server.count_groups = gateways.counts
         panels = [each.panel for each in config.groups]
         alone = not config.node.uplinks
         gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
@@ -95,4 +95,4 @@ def _shown(keys: KeyStore, panel: Panel, now: int) -> tuple[Data, ...]:
     """The certificates that other nodes need to believe the panel, which has no face of its own to show them on."""
     held = [identity.certificate for identity in keys.keychain().identities if identity.name == panel.name]
     valid = [certificate for certificate in held if certificate.valid_at(now)]
-    return tuple(each.data for certificate in valid for each in chain_of(certificate, keys.certificates()))
+    return tuple(each.data for certificate in valid for each in keys.chain_of(certificate))

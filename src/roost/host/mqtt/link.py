@@ -36,7 +36,20 @@ class Bounds:
 class Link:
     """A socket, its pipe, and what the peer has not taken yet."""
 
-    __slots__ = ("above", "host", "is_deaf", "is_paused", "mask", "number", "out", "pipe", "sock", "state", "transport")
+    __slots__ = (
+        "above",
+        "held_bytes",
+        "host",
+        "is_deaf",
+        "is_paused",
+        "mask",
+        "number",
+        "out",
+        "pipe",
+        "sock",
+        "state",
+        "transport",
+    )
 
     def __init__(self, number: int, sock: socket.socket, pipe: Pipe | None, host: str, transport: str) -> None:
         self.number: Final = number
@@ -47,6 +60,7 @@ class Link:
         self.state = GREETING
         self.mask = 0  # what epoll watches
         self.out: bytearray | None = None  # bound: Bounds.max_link_bytes; None when nothing waits
+        self.held_bytes = 0  # by the pipe, as the owner was told
         self.above = False  # the high-water mark, and not yet below the low one; then it is not read either
         self.is_paused = False  # not read, by the machine's wish
         self.is_deaf = False  # it takes nothing any more; reading finds the end

@@ -6,6 +6,7 @@ without a word: MQTT lets clients do without keep-alive.
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterable
@@ -92,7 +93,13 @@ def _listen(settings: ListenerSettings) -> socket.socket:
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        raise BadConfig(
-            f"cannot listen on {settings}: {error.strerror}; stop what uses it, or give another address or port"
-        ) from None
+        raise BadConfig(f"cannot listen on {settings}: {error.strerror}; {_way_out(error, settings)}") from None
     return sock
+
+
+def _way_out(error: OSError, settings: ListenerSettings) -> str:
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"this machine has no address {settings.host}: give one that it has, or 0.0.0.0 for all of them"
+    if error.errno == errno.EACCES:
+        return "give a port above 1023"
+    return "stop what uses it, or give another address or port"

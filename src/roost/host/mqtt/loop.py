@@ -4,8 +4,9 @@ A wake-up reads every socket that is ready, hands all of it to the owner at once
 comes of it, once per link, before the wake-up ends: no turn of the event loop lies between reading and writing. A
 socket gets a share of each wake-up and no more; epoll is level-triggered, so the rest comes with the next one.
 
-What a peer does not take waits in its link (`roost.host.mqtt.outbox`). `lost`, and `outbox.crossed`, tell the owner at
-the end of its turn what happened while it wrote. Nothing here knows MQTT.
+What a peer does not take waits in its link (`roost.host.mqtt.outbox`). `held` tells the owner before its turn what the
+pipes keep back, and `strangers` who did not get through them; `leaving.lost`, and `outbox.crossed`, after it what
+happened while it wrote. Nothing here knows MQTT.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from roost.host.mqtt.doors import Doors
+from roost.host.mqtt.leaving import Leaving
 from roost.host.mqtt.link import GREETING, LEAVING, OPEN, Bounds, Link
 from roost.host.mqtt.links import Links
 from roost.host.mqtt.listener import Door
-from roost.host.mqtt.outbox import Outbox
 from roost.host.mqtt.pipes import Pipe
 from roost.host.mqtt.turnstile import first_place
 
@@ -45,7 +46,7 @@ class Owner:
         raise NotImplementedError
 
     def turn(self, arrived: list[tuple[int, bytes]]) -> None:
-        """Everything a wake-up brought; `lost` and `outbox.crossed` are to be looked at afterwards."""
+        """Everything a wake-up brought; `held` comes before it, `leaving.lost` and `outbox.crossed` after."""
         raise NotImplementedError
 
 
@@ -54,7 +55,8 @@ class Poll:
 
     def __init__(self, owner: Owner, clock: Callable[[], int], bounds: Bounds) -> None:
         self._bounds: Final = bounds
-        self.lost: list[tuple[int, str]] = []  # links that ended by themselves, and why; taken by the owner
+        self.held: list[tuple[int, int]] = []  # links whose pipes hold more or less than before; taken by the owner
+        self.strangers: list[tuple[str, str, str]] = []  # whose greetings failed: host, transport, why; the same
         self.is_called = False  # the event loop has something to do
         self.ungreeted = 0  # for greeting_timeout
         self._owner: Final = owner
@@ -64,7 +66,8 @@ class Poll:
         self._room: Final = memoryview(bytearray(bounds.max_read_bytes))  # recv of so much would map memory every time
         self._links: Final = Links(self._epoll, clock, self._overdue)
         self._doors: Final = Doors(self._epoll)
-        self.outbox: Final = Outbox(self._links, bounds, self._end)
+        self.leaving: Final = Leaving(self._links, bounds, clock)
+        self.outbox: Final = self.leaving.outbox
         self._greetings = 0  # of this wake-up
         self._turnstile: Final = first_place(self._loop)
         if self._turnstile is not None:
@@ -122,7 +125,7 @@ class Poll:
         """Close a link when what was sent to it is written; the owner hears no more of it."""
         link = self._links.numbered(number)
         if link is not None and link.state == OPEN:
-            self._leave(link)
+            self.leaving.leave(link)
 
     def close(self) -> None:
         """Close everything at once."""
@@ -169,12 +172,13 @@ class Poll:
                     self._admit(sock, host, door)
                 continue
             if event & _OUT and self.outbox.flush(link) and link.state == LEAVING:
-                self._say_end(link)
+                self.leaving.say_end(link)
             if event & _IN and link.mask & _IN:
                 self._read(link, share, arrived)
             elif event & ~(_IN | _OUT):  # an end that concerns both directions
-                self._end(link, "the connection broke")
-        if arrived or self.lost or self.outbox.crossed or self.outbox.took:
+                self.leaving.end(link, "the connection broke")
+        news = self.held or self.strangers or self.leaving.lost or self.outbox.crossed or self.outbox.took
+        if arrived or news:
             self._owner.turn(arrived)
         return others
 
@@ -190,10 +194,10 @@ class Poll:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._end(link, f"reading failed: {error.strerror}")
+            self.leaving.end(link, f"reading failed: {error.strerror}")
             return
         if not data:
-            self._end(link, "the other end closed it")
+            self.leaving.end(link, "the other end closed it")
         elif link.state == LEAVING:
             pass  # it may not have heard yet
         elif link.pipe is None:
@@ -215,12 +219,18 @@ class Poll:
             self.outbox.write(link, reply)
         if link.state == GREETING and pipe.ready:
             self._open(link)
-        if plain and link.state == OPEN:
-            arrived.append((link.number, plain))
+        if link.state == OPEN:
+            if plain:
+                arrived.append((link.number, plain))
+            if pipe.held_bytes != link.held_bytes:
+                link.held_bytes = pipe.held_bytes
+                self.held.append((link.number, link.held_bytes))
         if pipe.ended and link in self._links:
             if link.state == OPEN:
-                self.lost.append((link.number, pipe.ended))
-            self._leave(link)
+                self.leaving.lost.append((link.number, pipe.ended))
+            elif link.state == GREETING:
+                self.strangers.append((link.host, link.transport, pipe.ended))
+            self.leaving.leave(link)
 
     # -- how links begin and end
 
@@ -236,46 +246,10 @@ class Poll:
         self._links.unset_due(link)
         self._owner.opened(link)
 
-    def _leave(self, link: Link) -> None:
-        if self._links.leaving >= self._bounds.max_leaving:
-            self._drop(link)
-            return
-        last = b"" if link.pipe is None else link.pipe.farewell()
-        if last:
-            self.outbox.write(link, last)
-        if link not in self._links:
-            return
-        self._links.leaving += 1
-        link.state = LEAVING
-        link.is_paused = link.above = False
-        self._links.set_due(link, self._clock() + self._bounds.leaving_timeout)
-        if link.out is None:
-            self._say_end(link)
-        else:
-            self._links.watch(link)
-
-    def _say_end(self, link: Link) -> None:
-        """Close our direction only: closing both while something is unread would throw away what we wrote last."""
-        try:
-            link.sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            self._drop(link)
-            return
-        self._links.watch(link)
-
-    def _end(self, link: Link, why: str) -> None:
-        if link.state == OPEN:
-            self.lost.append((link.number, why))
-        self._drop(link)
-
-    def _drop(self, link: Link) -> None:
-        self.outbox.forget(link)
-        self._links.drop(link)
-
     def _overdue(self, link: Link) -> None:
         if link.state == OPEN:
             link.is_paused = False
             self._links.watch(link)
         else:
             self.ungreeted += link.state == GREETING
-            self._drop(link)
+            self.leaving.drop(link)

@@ -29,6 +29,10 @@ class Pipe(Protocol):
     def is_page(self) -> bool:
         """Whether a page in a browser opened it, on behalf of whatever site it came from."""
 
+    @property
+    def held_bytes(self) -> int:
+        """What it keeps back of what the peer sent, for it is not whole; a record of TLS does not count."""
+
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Take in what the socket brought: what is for the machine, and what is to be answered at once."""
 
@@ -67,6 +71,11 @@ class Stack:
     def is_page(self) -> bool:
         """Whether a page in a browser opened it."""
         return self._inner.is_page
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept back of what the peer sent."""
+        return self._inner.held_bytes
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Take in what the socket brought."""

@@ -9,7 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from roost import __version__
 from roost.broker.broker import Broker
+from roost.broker.buffers import FRAME_SLACK_BYTES
 from roost.host.clock import Clock
 from roost.host.keystore import KeyStore
 from roost.host.mqtt.config import Config, sources_of
@@ -22,7 +24,7 @@ from roost.host.mqtt.server import Server
 from roost.host.paths import home
 from roost.host.repo import RunningRepo
 
-_FRAME_SLACK_BYTES: Final = 64 * 1024  # a WebSocket frame may hold several packets, or a part of one
+_RELEASE: Final = f"roost {__version__}"
 
 
 @dataclass(slots=True)
@@ -53,11 +55,12 @@ class Running:
 
 
 @asynccontextmanager
-async def running_broker(config: Config, hook: Hook | None = None, version: str = "roost") -> AsyncIterator[Running]:
+async def running_broker(config: Config, hook: Hook | None = None) -> AsyncIterator[Running]:
     """Run a broker; raises `BadConfig` if a file, a folder or an address cannot be used, `NoKey` for a group's keys.
 
     A program that embeds it can hand in a hook for enhanced authentication, in place of the configuration's.
     """
+    config = replace(config, broker=replace(config.broker, release=_RELEASE))
     security = Reloader(_sources(config, hook))
     clock = Clock()
     rows = None if config.store is None else Rows(config.store)
@@ -84,10 +87,10 @@ async def running_broker(config: Config, hook: Hook | None = None, version: str 
         repo: RunningRepo | None = None
         if config.groups:
             keys = KeyStore(home())
-            repo = await stack.enter_async_context(joined(config, keys, trees, broker, server, version))
+            repo = await stack.enter_async_context(joined(config, keys, trees, broker, server, _RELEASE))
         stack.push_async_callback(server.stop)  # while the groups are there: wills go into them
         server.start()
-        frame_bytes = config.broker.max_packet_bytes + _FRAME_SLACK_BYTES
+        frame_bytes = config.broker.max_packet_bytes + FRAME_SLACK_BYTES
         uris = [server.listen(listener, frame_bytes) for listener in config.listeners]
         yield Running(config, server, broker, uris, repo, hook)
 

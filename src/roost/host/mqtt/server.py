@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final, Protocol
 
 from roost.broker.access import Access
@@ -27,7 +28,9 @@ from roost.host.mqtt.listener import Door, ListenerSettings
 from roost.host.mqtt.loop import Owner, Poll
 from roost.host.mqtt.reload import Reloader, Sources
 from roost.host.mqtt.rows import Rows
-from roost.machine import Effect
+from roost.machine import Effect, Rejected
+
+_FOREIGN: Final = {b"\x16\x03": ("TLS", "tls"), b"GET ": ("HTTP", "ws"), b"POST ": ("HTTP", "ws")}  # by how it begins
 
 
 class Machine(Protocol):
@@ -42,6 +45,7 @@ class Machine(Protocol):
     def unkept(self, ticket: int, why: str, now: int) -> list[Effect]: ...
     def drained(self, link: int, queued_bytes: int, now: int) -> list[Effect]: ...
     def took(self, links: list[int], now: int) -> None: ...
+    def held(self, sizes: list[tuple[int, int]], now: int) -> list[Effect]: ...
     def listening(self, wanted: bool, now: int) -> None: ...  # noqa: FBT001  as the machine has it
     def counted(self, outside: Mapping[str, int]) -> None: ...
     def tick(self, now: int) -> list[Effect]: ...
@@ -53,7 +57,7 @@ class Machine(Protocol):
 
 
 class Server(Owner):
-    """Runs one broker; made in the event loop. `insert` and `is_flooded` are set by whoever joins groups."""
+    """Runs one broker; made in the event loop. Who joins groups sets `insert`, `is_flooded` and `count_groups`."""
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Server(Owner):
         self.doors: Final[list[Door]] = []  # bound: the configuration
         self.insert: Callable[[Insert], None] = self._refuse_insert
         self.is_flooded: Callable[[], bool] | None = None  # whether more comes for groups than they take
+        self.count_groups: Callable[[], dict[str, int]] = dict  # by the ends of `$SYS` topics
         self._rows: Final = rows
         if rows is not None:
             rows.answer = self._kept
@@ -121,6 +126,7 @@ class Server(Owner):
         self._alarm.cancel()
         self._authenticator.close()
         self.poll.close()
+        self.journal.finish()
         if self._rows is not None:
             await self._rows.close()
 
@@ -138,20 +144,29 @@ class Server(Owner):
     def turn(self, arrived: list[tuple[int, bytes]]) -> None:
         """Hand on what a wake-up brought."""
         now = self.clock()
-        self.execute(self.machine.receive(arrived, now) if arrived else [], now)
+        for host, transport, why in self.poll.strangers:
+            self.journal.complain(f"refused a connection of {host} ({transport}): ", why, now)
+        self.poll.strangers = []
+        effects: list[Effect] = []
+        if self.poll.held:
+            effects += self.machine.held(self.poll.held, now)
+            self.poll.held = []
+        if arrived:
+            effects += self.machine.receive(arrived, now)
+        self.execute(effects, now)
 
     # -- what the machine wants
 
     def execute(self, effects: list[Effect], now: int) -> None:
         """Carry out what a call to the machine returned, and what comes of that."""
-        poll, outbox = self.poll, self.poll.outbox
+        poll, leaving, outbox = self.poll, self.poll.leaving, self.poll.outbox
         if outbox.took:
             self.machine.took(outbox.took, now)
             outbox.took = []
         self._carry_out(effects, now)
-        while outbox.crossed or poll.lost:
+        while outbox.crossed or leaving.lost:
             crossed, outbox.crossed = outbox.crossed, []
-            lost, poll.lost = poll.lost, []
+            lost, leaving.lost = leaving.lost, []
             for link, queued_bytes in crossed:
                 self._carry_out(self.machine.drained(link, queued_bytes, now), now)
             for link, why in lost:
@@ -180,7 +195,7 @@ class Server(Owner):
             elif isinstance(effect, Insert):
                 self.insert(effect)
             else:
-                self.journal.write(effect, now)
+                self.journal.write(_explained(effect), now)
 
     def _is_behind(self) -> bool:
         if self._rows is not None and self._rows.is_behind:
@@ -222,5 +237,15 @@ class Server(Owner):
             "connections/refused/full": poll.turned_away,
             "connections/refused/handshake": poll.ungreeted,
         }
-        self.machine.counted(connections | self._authenticator.counts())
+        self.machine.counted(connections | self._authenticator.counts() | self.count_groups())
         self.execute(self.machine.tick(now), now)
+
+
+def _explained(effect: Effect) -> Effect:
+    """Say what is meant when a packet is none of MQTT; no packet of it begins like these."""
+    if isinstance(effect, Rejected):
+        for begin, (spoken, listener) in _FOREIGN.items():
+            if effect.sample.startswith(begin):
+                why = f"a client speaks {spoken} here: have it use a {listener} listener"
+                return replace(effect, reason=why, sample=b"")
+    return effect

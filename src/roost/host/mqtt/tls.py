@@ -17,6 +17,13 @@ from roost.errors import BadConfig
 from roost.host.mqtt.certificate_user import user_of
 
 _CHUNK_BYTES: Final = 64 * 1024
+_NO_TLS: Final = "the client does not speak TLS here: have it use TLS, or a listener without"
+_MEANT: Final = {  # what OpenSSL's reasons mean to whoever reads the log
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "HTTP_REQUEST": _NO_TLS,
+    "TLSV1_ALERT_UNKNOWN_CA": "the client does not know who signed our certificate: give it that authority",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client shows no certificate, and `require_certificate` wants one",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Tls:
 
     __slots__ = ("_incoming", "_outgoing", "_source", "_tls", "ended", "ready", "user")
     is_page = False
+    held_bytes = 0
 
     def __init__(self, context: ssl.SSLContext, user_from: str = "CN") -> None:
         self._incoming: Final = ssl.MemoryBIO()
@@ -62,7 +70,8 @@ class Tls:
         except ssl.SSLZeroReturnError:
             self.ended = "the other end closed it"
         except ssl.SSLError as error:
-            self.ended = f"TLS failed: {error.reason or error}"
+            reason = error.reason or str(error)
+            self.ended = f"TLS failed: {_MEANT.get(reason, reason)}"
         return b"".join(plain), self._outgoing.read()
 
     def wrap(self, data: bytes) -> bytes:

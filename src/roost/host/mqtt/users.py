@@ -140,7 +140,10 @@ def without_user(text: str, user: str) -> str:
 
 
 def read_text(path: Path, max_bytes: int, shut: int, remedy: str) -> str:
-    """Read a file of text that nobody else has a say in: `shut` are the bits of its mode that must not be set."""
+    """Read a file of text that nobody else has a say in: `shut` are the bits of its mode that must not be set.
+
+    One that others must not read is best its owner's alone, which is what the advice then is.
+    """
     try:
         with path.open("rb") as file:  # looked at and read through one descriptor, so it is the same file
             mode = os.fstat(file.fileno()).st_mode & 0o777
@@ -148,9 +151,8 @@ def read_text(path: Path, max_bytes: int, shut: int, remedy: str) -> str:
     except OSError as error:
         raise BadConfig(f"{path} cannot be read: {error.strerror}; {remedy}") from None
     if mode & shut:
-        raise BadConfig(
-            f"{path} is open to other users of the machine (mode {mode:04o}): chmod {mode & ~shut:o} {path}"
-        )
+        closed = 0o600 if shut & 0o004 else mode & ~shut
+        raise BadConfig(f"{path} is open to other users of the machine (mode {mode:04o}): chmod {closed:o} {path}")
     if len(content) > max_bytes:
         raise BadConfig(f"{path} has more than {max_bytes} bytes, which is the limit; is it the right file?")
     try:

@@ -17,7 +17,10 @@ from websockets.typing import Subprotocol
 
 from roost.host.address import is_loopback
 
+PLAIN_MQTT: Final = "the client speaks plain MQTT here: have it use WebSocket, or a tcp listener"
+
 _MQTT: Final = Subprotocol("mqtt")
+_CONNECT: Final = b"\x10"  # how plain MQTT begins, and a request never
 _CLOSED: Final = "the other end closed it"
 
 
@@ -33,9 +36,17 @@ class WebSocket:
         self.ended = ""
         self.is_page = False
 
+    @property
+    def held_bytes(self) -> int:
+        """What came of a frame that is not whole yet; bound: the largest frame, and the owner's before that."""
+        return len(self._protocol.reader.buffer)
+
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Take frames apart; before that, answer the request."""
         protocol = self._protocol
+        if not self.ready and data[:1] == _CONNECT:
+            self.ended = PLAIN_MQTT
+            return b"", b""
         protocol.receive_data(data)
         plain: list[bytes] = []
         for event in protocol.events_received():

@@ -11,7 +11,8 @@ makes one that names nothing, so that the others know it.
 
 Full sync cannot wait for ever: a repo whose disk is not certain, and which hears nobody, begins with numbers that it
 may have given before. Until it meets another repo it is alone, and remembers what it records. Then it records that once
-more, under numbers that nobody knows.
+more, under numbers that nobody knows. A repo that is certain, and learns of numbers that it never gave, has a double:
+it says so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from roost.machine import SECOND, Effect
+from roost.machine import SECOND, Effect, Rejected
 from roost.naming.building import numbered
 from roost.naming.name import Name
 from roost.pubsub.repos.stock import Stock
@@ -32,6 +33,10 @@ from roost.wire.signature import Signer
 
 MAX_UNRECORDED: Final = 10_000
 LISTENING: Final = 3 * SECOND
+DOUBLE: Final = (
+    "the group has records in its name that it did not write, so another process runs as this repo (or its disk is an "
+    "older copy): of each repo and each panel one may run, so stop one and give it a name and keys of its own"
+)
 
 
 class Recording:
@@ -103,6 +108,13 @@ class Recording:
 
     def ready(self, number: int, now: int) -> list[Effect]:
         """Take in from which number on we may record, the first time or because the group knew more than our disk."""
+        given = max(self._shelf.holdings.highest(self._repo), self._reserved)
+        told: list[Effect] = []
+        if self._floor and not self._alone and number > max(given + 1, self._floor):
+            told.append(Rejected(str(self._repo), DOUBLE))
+        return told + self._begin(number, now)
+
+    def _begin(self, number: int, now: int) -> list[Effect]:
         if self._floor or number > self._shelf.holdings.highest(self._repo) + 1:
             self.meet(now)
         self._floor = max(self._floor, number)
