@@ -90,6 +90,13 @@ def test_a_panel_cannot_have_another_panels_prefix(identities: dict[Name, Identi
     assert "may register what is below it" in far.changes[-1].reason
 
 
+def test_who_serves_for_two_registers_each_with_its_own_key(identities: dict[Name, Identity]) -> None:
+    one, other = deployment.panel("pi1").name, deployment.panel("pi2").name
+    far = Far(identities[one], identities)
+    far.endpoint.registrar.signers[other] = identities[other].signer
+    assert [far.register(prefix) for prefix in (one, other)] == [REGISTERED, REGISTERED]
+
+
 def test_who_shows_no_certificate_is_refused(identities: dict[Name, Identity]) -> None:
     far = Far(None, identities)
     assert far.register(GROUP.name) == REFUSED

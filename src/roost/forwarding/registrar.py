@@ -91,6 +91,7 @@ class Registrar:
     ) -> None:
         self.limit: Final = limit
         self.registrations: dict[Name, Registration] = {}  # bound: limit
+        self.signers: dict[Name, Signer] = {}  # by prefix, where it is another one; bound: who sets it
         self._renew_ns: Final = RENEW_NS if renew_ns is None else renew_ns
         self._randomness: Final = randomness
         self._writer: Final = CommandWriter(signer, randomness)
@@ -163,7 +164,8 @@ class Registrar:
         verb = "register" if due.wanted else "unregister"
         lives_ms = max(4 * self._renew_ns // MS, MIN_EXPIRATION_MS) if self._renews and due.wanted else None
         parameters = ControlParameters(name=due.prefix, expiration_ms=lives_ms)
-        return self._writer.sign(self._scopes[self._scope] / verb, parameters, now, COMMAND_LIFETIME_MS)
+        command, signer = self._scopes[self._scope] / verb, self.signers.get(due.prefix)
+        return self._writer.sign(command, parameters, now, COMMAND_LIFETIME_MS, signer=signer)
 
     def answered(self, content: bytes, now: int) -> list[Effect]:
         """The forwarder answered the current command."""

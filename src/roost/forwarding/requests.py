@@ -44,7 +44,7 @@ RECORDS: Final[dict[str, type[Record]]] = {
 
 
 class CommandWriter:
-    """Writes signed command Interests for one key."""
+    """Writes signed command Interests, for one key if nothing else is said."""
 
     def __init__(self, signer: Signer, randomness: Randomness, prefix: Name = LOCALHOST) -> None:
         self._signer = signer
@@ -58,13 +58,19 @@ class CommandWriter:
         return self.sign(self._prefix / module / verb, parameters, now, COMMAND_LIFETIME_MS, nonce)
 
     def sign(
-        self, command: Name, parameters: ControlParameters, now: int, lifetime_ms: int, nonce: bytes = b""
+        self,
+        command: Name,
+        parameters: ControlParameters,
+        now: int,
+        lifetime_ms: int,
+        nonce: bytes = b"",
+        signer: Signer | None = None,
     ) -> bytes:
         """Write a command by its full name; without a Nonce, for whoever gives it a fresh one with each sending."""
         self._last_ms = max(now // MS, self._last_ms + 1)
         return sign_interest(
             command / Component(parameters.encode()),
-            self._signer,
+            signer or self._signer,
             nonce=nonce,
             signature_nonce=self._randomness.getrandbits(64).to_bytes(8, "big"),
             time_ms=self._last_ms,

@@ -168,9 +168,12 @@ def _uplink(server: Server, uri: str, duties: Sequence[Duty], cost: int) -> Upli
     groups = [duty.place.group for duty in duties]
     routes = [prefix for group in groups for prefix in (group.replication, group.name / REPO, group.name)]
     routes += dict.fromkeys(prefix for group in groups for prefix in _keys_above(group.name))
-    registers = [prefix for duty in duties for prefix in (duty.place.name, duty.place.group.replication)]
-    ours, shown = duties[0].place.name, Credentials(duties[0].certificates).prefixes()  # of who signs: no other may
-    registers += [key for key in shown if key.prefix(-2) != ours and ours.starts_with(key.prefix(-2))]
+    registers: dict[Name, Signer] = {}  # each with the key of its own repo: no other may
+    for duty in duties:
+        ours = duty.place.name
+        keys = [key for key in Credentials(duty.certificates).prefixes() if key.prefix(-2) != ours]
+        above = [key for key in keys if ours.starts_with(key.prefix(-2))]
+        registers |= dict.fromkeys([ours, duty.place.group.replication, *above], duty.signer)
     return Uplink(server, uri, routes=routes, cost=cost, registers=registers, signer=duties[0].signer)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost.forwarding.face import FaceSpec
@@ -34,10 +34,13 @@ class Uplink:
         *,
         routes: Sequence[Name] = (),
         cost: int = 0,
-        registers: Sequence[Name] = (),
+        registers: Sequence[Name] | Mapping[Name, Signer] = (),
         signer: Signer | None = None,
     ) -> None:
-        """Route `routes` through the face, have the other node route `registers` to us; raises `BadConfig`."""
+        """Route `routes` through the face, have the other node route `registers` to us; raises `BadConfig`.
+
+        Registrations are signed by `signer`, or each by the one that `registers` names.
+        """
         self.face = 0  # 0 until it was up for the first time
         self.up: Final = asyncio.Event()
         self.registered: Final = asyncio.Event()  # set while all of `registers` are
@@ -50,7 +53,8 @@ class Uplink:
         self._missing: Final = set(registers)  # bound of both: what was registered
         self._unsettled: Final = set(registers)
         randomness = random.Random(secrets.randbits(128))  # noqa: S311  nonces are no secrets
-        self._peering: Final = Peering(signer or DigestSigner(), randomness, registers)
+        signers = registers if isinstance(registers, Mapping) else {}
+        self._peering: Final = Peering(signer or DigestSigner(), randomness, tuple(registers), signers)
 
     def start(self) -> None:
         """Begin to dial."""

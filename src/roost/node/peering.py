@@ -8,7 +8,7 @@ whose changes (`RegistrationChanged`) are told. The far end's policy decides; ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost.forwarding.endpoint import Endpoint
@@ -24,8 +24,12 @@ INSIDE: Final = FaceSpec("internal://peering", "internal://node", local=True, fl
 class Peering:
     """An application for `Node.attach`, with the face `INSIDE`; what is above `open_face` are commands to it."""
 
-    def __init__(self, signer: Signer, randomness: Randomness, prefixes: Sequence[Name]) -> None:
+    def __init__(
+        self, signer: Signer, randomness: Randomness, prefixes: Sequence[Name], signers: Mapping[Name, Signer]
+    ) -> None:
+        """`signers` are those of prefixes that `signer` has no right to: a node may serve several groups."""
         self.endpoint: Final = Endpoint(signer, randomness)
+        self.endpoint.registrar.signers.update(signers)
         self.prefixes: Final = dict.fromkeys(prefixes)  # bound: the endpoint's max_served
         self._inside = 0
         self._through = 0  # the face to the other node; 0 while it is down
