@@ -28,7 +28,7 @@ from roost.broker.statistics import MAX_TOPICS, MAX_TOPICS_BYTES, Statistics
 from roost.broker.timers import Timers
 from roost.machine.contract import Effect, Randomness, Rejected
 
-MAX_INSERT: Final = 256  # messages of one ticket: they are acknowledged together, so that many make several
+MAX_INSERT: Final = 512  # messages of one ticket: they are acknowledged together, so that many make several
 _SAMPLE_BYTES: Final = 64
 
 

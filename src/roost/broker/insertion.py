@@ -39,7 +39,7 @@ from roost.wire.data import Data, decode_data
 
 MAX_WAITING: Final = 10_000  # messages that are not as durable as was asked; the last ticket may exceed it
 MAX_BATCH: Final = 1000  # messages in one write, which the last ticket may exceed
-PIECE: Final = 256  # messages that are signed at once; the last ticket may exceed it
+PIECE: Final = 512  # messages that are signed at once; the last ticket may exceed it
 RETRY: Final = SECOND
 SETTLE: Final = SECOND // 4
 _AT_ONCE: Final = 1  # a deadline that is over
