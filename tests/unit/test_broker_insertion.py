@@ -67,17 +67,18 @@ def test_what_comes_while_the_disk_works_is_signed_meanwhile_and_is_the_next_wri
 def test_much_is_signed_in_pieces() -> None:
     beside = Beside()
     beside.insert(1, posted("hall/temp", "0"))
-    for number in range(2, 6):
+    ahead = -(-MAX_BATCH // PIECE)
+    for number in range(2, 2 + ahead):
         beside.insertion._waiting.append(_Batch(number, [posted("hall/temp", str(number))] * PIECE, 1, again=False))
-    for numbered_at_once in (1, 2, 3):
+    for numbered_at_once in range(1, ahead):
         assert beside.insertion.deadline() == 1
         beside.wait(0)
         assert len(beside.insertion._unwritten) == numbered_at_once
     beside.go_on()  # as far ahead of the disk as it may
     assert len(beside.insertion._waiting) == 0
     beside.save()
-    assert [effect.ticket for effect in beside.inserted] == [1, 2, 3, 4, 5]
-    assert beside.numbers("hall/temp") == [(1, 4 * PIECE + 1)]
+    assert [effect.ticket for effect in beside.inserted] == list(range(1, 2 + ahead))
+    assert beside.numbers("hall/temp") == [(1, ahead * PIECE + 1)]
 
 
 def test_no_more_is_signed_ahead_of_the_disk_than_one_write() -> None:
