@@ -16,7 +16,7 @@ from bench.mqtt._generator import generator
 from bench.mqtt._group import bare_rate, with_group
 from bench.mqtt._scenarios import PATTERNS, Scenario
 
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 SECONDS: Final = 1.0
 BARE: Final = 10_000
 

@@ -15,7 +15,7 @@ from bench.mqtt._brokers import peers, roost
 from bench.mqtt._generator import OURS, Answer, Rounds, figures, generator, running
 from bench.mqtt._scenarios import SIZES_BYTES, Scenario, scenarios
 
-ROUNDS: Final = 3
+ROUNDS: Final = 5
 SECONDS: Final = 0.5
 RATE: Final = 2000  # to warm up
 
