@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any, Final
 
 import quickjs
 
-from roost.errors import BadMacro, InvalidInput
+from roost.errors import BadMacro
 from roost.process.context import LEAD, Context, failure_from, failure_of
-from roost.process.engine import FAILED, MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
+from roost.process.engine import MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
 from roost.process.literals import references_in
+from roost.process.loaded import Loaded
 from roost.process.marking import double, written
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
@@ -53,7 +55,7 @@ class JavaScript:
         return JavaScriptProgram(code, limits)
 
 
-class JavaScriptProgram:
+class JavaScriptProgram(Loaded):
     """One macro's code in its own context."""
 
     def __init__(self, code: str, limits: Limits) -> None:
@@ -72,21 +74,8 @@ class JavaScriptProgram:
         self._context: Context | None = None
         self._remade()  # what only compiling finds is found here
 
-    def run(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
-        """Run it once, or twice if it turns out to want details."""
-        try:
-            return self._ran(inputs, time, seed, state)
-        except InvalidInput as error:  # a reference that cannot be one
-            return Outcome(failure=Failure(FAILED, str(error)))
-
-    def explore(self) -> tuple[Reference, ...]:
-        """The references that stand in the code, then those that a run without values asks for."""
-        found = dict.fromkeys(references_in(self._code))
-        try:
-            found.update(dict.fromkeys(self._ran({}, 0, 0, b"").missing))
-        except InvalidInput as error:
-            raise BadMacro(str(error)) from None
-        return tuple(found)
+    def _written(self) -> Iterable[Reference]:
+        return references_in(self._code)
 
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
         context = self._context or self._remade()

@@ -12,7 +12,7 @@ import ast
 import builtins
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from types import CodeType, TracebackType
 from typing import Any, Final
@@ -20,6 +20,7 @@ from typing import Any, Final
 from roost.errors import BadMacro, InvalidInput
 from roost.process.chance import Chance
 from roost.process.engine import FAILED, MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
+from roost.process.loaded import Loaded
 from roost.process.reference import Reference
 from roost.process.rendering import json_text, payload_of
 from roost.process.sample import Sample
@@ -41,7 +42,7 @@ class Python:
         return PythonProgram(code, limits)
 
 
-class PythonProgram:
+class PythonProgram(Loaded):
     """One macro's code."""
 
     def __init__(self, code: str, limits: Limits) -> None:
@@ -56,21 +57,8 @@ class PythonProgram:
         except (ValueError, RecursionError, MemoryError) as error:
             raise BadMacro(f"the code cannot be read: {error}") from None
 
-    def run(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
-        """Run it once."""
-        try:
-            return self._ran(inputs, time, seed, state)
-        except InvalidInput as error:  # a reference that cannot be one
-            return Outcome(failure=Failure(FAILED, str(error)))
-
-    def explore(self) -> tuple[Reference, ...]:
-        """The references that stand in the code, then those that a run without values asks for."""
-        found = dict.fromkeys(self._references)
-        try:
-            found.update(dict.fromkeys(self._ran({}, 0, 0, b"").missing))
-        except InvalidInput as error:
-            raise BadMacro(str(error)) from None
-        return tuple(found)
+    def _written(self) -> Iterable[Reference]:
+        return self._references
 
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
         noctua = Noctua(inputs, time, seed, state, self._limits.log_bytes, self._known)
