@@ -86,11 +86,11 @@ class Past:
 
     def __init__(self, samples: Sequence[Sample] = ()) -> None:
         self.samples = list(samples)
-        self.asked: list[tuple[str, int, int]] = []
+        self.asked: list[tuple[str, int]] = []
 
-    def latest(self, topic_filter: str, count: int, since: int) -> list[Sample]:
-        self.asked.append((topic_filter, count, since))
-        found = [each for each in self.samples if matches(topic_filter, each.topic) and each.time >= since]
+    def latest(self, topic_filter: str, count: int) -> list[Sample]:
+        self.asked.append((topic_filter, count))
+        found = [each for each in self.samples if matches(topic_filter, each.topic)]
         return sorted(found, key=lambda each: each.time)[::-1][:count]
 
 

@@ -81,12 +81,14 @@ class Model:
         found = [each for each in self.everything if matches(reference.topic, each.topic) and each.time >= since]
         return sorted(found, key=lambda each: each.time)[::-1][: reference.count]
 
-    def arrive(self, sample: Sample, now: int) -> list[tuple[str, str]]:
+    def arrive(self, sample: Sample) -> list[tuple[str, str]]:
+        published = self.tick(sample.time)
         if not any(
             sample.stream and (each.stream, each.number) == (sample.stream, sample.number) for each in self.everything
         ):
             self.everything.append(sample)
-        return self.run([name for name, macro in self.macros.items() if macro.depends(sample.topic)], sample, now, [])
+        names = [name for name, macro in self.macros.items() if macro.depends(sample.topic)]
+        return published + self.run(names, sample, sample.time, [])
 
     def tick(self, now: int) -> list[tuple[str, str]]:
         published: list[tuple[str, str]] = []
@@ -204,9 +206,9 @@ class ProcessorMachine(RuleBasedStateMachine):
             samples.append(Sample(topic, time, self.ticks, stream=topic.encode(), number=self.numbers[topic]))
             self.last[topic] = samples[-1]
             self.kept.append(samples[-1])  # readings are in the store before they arrive
-        expected = self.model.tick(self.now)
+        expected: list[tuple[str, str]] = []
         for sample in samples:
-            expected += self.model.arrive(sample, self.now)
+            expected += self.model.arrive(sample)
         self.expect(list(self.world.processor.arrived(samples, self.now)), expected)
         self.kept += [sample for sample in samples if not sample.stream]
 
@@ -214,7 +216,7 @@ class ProcessorMachine(RuleBasedStateMachine):
     def arrive_again(self, topic: str) -> None:
         if topic in self.last:
             self.expect(list(self.world.processor.tick(self.now)), self.model.tick(self.now))
-            expected = self.model.arrive(self.last[topic], self.now)
+            expected = self.model.arrive(self.last[topic])
             self.expect(list(self.world.processor.arrived([self.last[topic]], self.now)), expected)
 
     @rule(pause=st.integers(1, 20))

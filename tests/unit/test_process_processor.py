@@ -45,11 +45,13 @@ def test_without_a_cutoff_nothing_is_stale() -> None:
     assert world.arrive("b", 2) == ["mean=1,2"]
 
 
-def test_a_stale_arrival_activates_nothing_with_a_cutoff() -> None:
+def test_a_cutoff_counts_from_the_time_of_the_arrival() -> None:
     world = World()
-    world.define("last", [Reference("a", cutoff_s=5)])
-    assert world.arrive("a", 1, age_s=5.1) == []
-    assert world.arrive("a", 2, age_s=5) == ["last=2"]
+    world.define("both", [Reference("a", cutoff_s=5), Reference("b")])
+    world.arrive("a", 1, age_s=15.1)
+    assert world.arrive("b", 2, age_s=10) == []
+    assert world.arrive("a", 3, age_s=15) == ["both=3,2"]
+    assert world.arrive("b", 4, age_s=10) == ["both=3,4"]
 
 
 def test_five_required_give_nothing_before_the_fifth() -> None:
@@ -390,14 +392,14 @@ def test_state_is_kept_when_it_changes_and_only_then() -> None:
     ]
 
 
-def test_a_run_has_the_time_of_its_arrival_and_the_seed_of_its_sample() -> None:
+def test_a_run_has_the_time_and_the_seed_of_the_sample_that_activated_it() -> None:
     world = World()
     program = world.define("m", ["a"])
     below = world.define("n", ["Noctua/m"])
     world.arrive("a", 1, stream=b"/a", number=3, age_s=9)
     cause = Sample("a", 0, 1, stream=b"/a", number=3)
     for each, name in ((program, "m"), (below, "n")):
-        assert each.calls[0].time == world.now
+        assert each.calls[0].time == world.now - 9 * SECOND
         assert each.calls[0].seed == seed_of(world.processor.macro(name).definition.digest, cause)
 
 

@@ -107,14 +107,7 @@ def test_history_is_asked_once_and_remembered() -> None:
     assert values(window, view, 30_000) == list(range(20_000, 10_000, -1))
     take(window, at(20_001))
     assert values(window, view, 30_000)[:2] == [20_001, 20_000]
-    assert history.asked == [("home/temp", 10_000, 0)]
-
-
-def test_history_is_asked_for_no_more_than_the_cutoff() -> None:
-    window, history = window_of()
-    view = window.open(Reference("home/temp", cutoff_s=60, limit=5))
-    values(window, view, 100)
-    assert history.asked == [("home/temp", 5, NOW + 40 * SECOND)]
+    assert history.asked == [("home/temp", 10_000)]
 
 
 def test_history_is_asked_again_for_a_reference_that_wants_more() -> None:
@@ -187,7 +180,7 @@ def test_history_that_is_ahead_brings_nothing_that_is_still_to_arrive() -> None:
     assert values(window, view) == [51, 50, 49]
     take(window, reading(52))
     assert values(window, view) == [52, 51, 50]
-    assert len({count for _, count, _ in history.asked}) == len(history.asked) < 8
+    assert len({count for _, count in history.asked}) == len(history.asked) < 8
 
 
 def test_what_nobody_refers_to_is_not_kept() -> None:

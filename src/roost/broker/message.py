@@ -35,6 +35,7 @@ class Message:
         time: int = 0,
         origin: tuple[int, bytes, int] | None = None,
         packet_id: int = 0,
+        lineage: bytes = b"",
     ) -> None:
         self.topic: Final = topic
         self.payload: Final = payload
@@ -46,7 +47,8 @@ class Message:
         self.time: Final = time
         self.origin: Final = origin  # (tree, stream, number) of what came out of a group
         self.packet_id: Final = packet_id  # its publisher's, if it may send it again at another node
-        self.size: Final = len(topic) + len(payload) + len(kept) + OVERHEAD_BYTES
+        self.lineage: Final = lineage  # of a macro's result, the whole element of its reading; empty for all others
+        self.size: Final = len(topic) + len(payload) + len(kept) + len(lineage) + OVERHEAD_BYTES
         self.shared = False  # there may be encodings, and `Core.encoded` has it
         self._plain_v4 = b""
         self._plain_v5 = b""

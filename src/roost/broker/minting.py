@@ -126,6 +126,7 @@ def _named(message: Message, stream: bytes, number: int) -> Message:
         message.time,
         (0, stream, number),
         message.packet_id,
+        message.lineage,
     )
 
 
@@ -133,4 +134,4 @@ def _content(message: Message) -> bytes:
     """The reading that a message becomes."""
     expiry_s = -1 if not message.expires else max(0, (message.expires - message.time) // SECOND)
     posting = posting_bytes(message.qos, message.retain, message.publisher, expiry_s, message.packet_id, message.kept)
-    return reading_bytes(message.time, format_of(message.payload), message.payload, posting)
+    return reading_bytes(message.time, format_of(message.payload), message.payload, message.lineage + posting)

@@ -51,6 +51,7 @@ def message_of(parts: int, stream: Name, number: int, wire: bytes) -> Message | 
         reading.time,
         origin,
         posting.packet_id,
+        b"" if reading.lineage is None else reading.lineage.encode(),
     )
 
 

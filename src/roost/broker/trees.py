@@ -87,7 +87,7 @@ def why_not(name_bytes: int, message: Message) -> str:
     if not has_levels(message.topic):
         levels = message.topic.count(b"/") + 1
         return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {levels}"
-    size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept)
+    size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept) + len(message.lineage)
     if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_READING_BYTES:
         return f"a message of a group is one packet of {MAX_READING_BYTES} bytes at most, all included: make it smaller"
     return ""

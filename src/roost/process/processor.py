@@ -6,8 +6,12 @@
 
 An arrival activates the macros that refer to its topic (`roost.process.dependencies`), and they run in the order of
 their dependencies (`roost.process.runner`) on what they look back on (`roost.process.window`). Samples of a batch are
-taken one by one, in the order given, and what is due by then comes before them. An update or deletion falls between two
-arrivals: each sample is processed by one version, and the position at which that changed is part of the effect.
+taken one by one, in the order given, and what is due by their times comes before them. An update or deletion falls
+between two arrivals: each sample is processed by one version, and the position at which that changed is part of the
+effect.
+
+A run happens as of the time of the sample that activated it, or of the time it was due: the clock only says what is
+due, and how often macros may run. So the same samples in the same order give the same results, whenever and wherever.
 
 The results of macros that run here are not handed in again: what arrives on their topics is somebody else's and is
 turned away. Those of macros that run elsewhere (`engine: spark`) arrive like everything else.
@@ -123,8 +127,12 @@ class Processor:
             filters, turns = dependencies.touched(sample.topic)
             if turns:
                 window.expect(sample, filters)
-        effects = self.tick(now)
+        effects: list[Effect] = []
+        timetable = self._runner.timetable
         for sample in samples:
+            due = timetable.deadline()
+            if due is not None and due <= sample.time:
+                self._catch_up(sample.time, now, effects)
             filters, turns = dependencies.touched(sample.topic)
             if not turns:
                 self.untouched += 1
@@ -134,20 +142,13 @@ class Processor:
                 self.foreign += 1
                 continue
             window.arrived(sample, filters)
-            self._runner.run(turns, sample, now, effects)
+            self._runner.run(turns, sample, sample.time, now, effects)
         return effects
 
     def tick(self, now: int) -> list[Effect]:
         """Run what is due; a run that is late happens as of the time it was due."""
         effects: list[Effect] = []
-        timetable = self._runner.timetable
-        while (due := timetable.deadline()) is not None and due <= now:
-            turns = []
-            for number in timetable.overdue(due):
-                trigger = self._macros[self._names[number]].trigger
-                trigger.due, trigger.is_due = 0, True
-                turns.append(self.dependencies.turn(self._names[number]))
-            self._runner.run(sorted(turns), Sample("", due, None), due, effects)
+        self._catch_up(now, now, effects)
         return effects
 
     def deadline(self) -> int | None:
@@ -160,6 +161,17 @@ class Processor:
             "macros": (len(self._macros), self.max_macros),
             "samples": (self.window.total, self.window.max_samples),
         }
+
+    def _catch_up(self, until: int, now: int, effects: list[Effect]) -> None:
+        """Run what is due by a time."""
+        timetable = self._runner.timetable
+        while (due := timetable.deadline()) is not None and due <= until:
+            turns = []
+            for number in timetable.overdue(due):
+                trigger = self._macros[self._names[number]].trigger
+                trigger.due, trigger.is_due = 0, True
+                turns.append(self.dependencies.turn(self._names[number]))
+            self._runner.run(sorted(turns), Sample("", due, None), due, now, effects)
 
     # -- registration
 

@@ -65,8 +65,8 @@ class Runner:
         self._reserve: Final = reserve
         self._stopwatch: Final = stopwatch
 
-    def run(self, turns: Iterable[Turn], cause: Sample, now: int, effects: list[Effect]) -> None:
-        """Let macros take their turns, which are in order, and those that their results touch."""
+    def run(self, turns: Iterable[Turn], cause: Sample, time: int, now: int, effects: list[Effect]) -> None:
+        """Let macros take their turns as of a time: they are in order, and so are those that their results touch."""
         pending = list(turns)  # in order it is a heap
         rounds: dict[str, int] = {}
         while pending:
@@ -76,11 +76,11 @@ class Runner:
             name = turn[1]
             macro = self._macros[name]
             again = rounds.get(name, 0)
-            inputs = self._inputs(macro, again, cause, now, effects)
+            inputs = self._inputs(macro, again, cause, time, now, effects)
             if inputs is None:
                 continue
             started = self._stopwatch()
-            outcome = macro.program.run(inputs, now, seed_of(macro.digest, cause), macro.state)
+            outcome = macro.program.run(inputs, time, seed_of(macro.digest, cause), macro.state)
             took_ns = self._stopwatch() - started
             macro.runs += 1
             if outcome.missing:
@@ -95,17 +95,19 @@ class Runner:
                     continue
                 outcome = Outcome(failure=Failure(FAILED, refusal))
             macro.trigger.ran(inputs)
-            macro.trace.add(macro.version, now, cause, inputs, outcome, took_ns)
-            for following in self._settle(macro, inputs, outcome, cause, now, effects):
+            macro.trace.add(macro.version, time, cause, inputs, outcome, took_ns)
+            for following in self._settle(macro, inputs, outcome, cause, time, effects):
                 heappush(pending, following)
 
     # -- before a run
 
-    def _inputs(self, macro: Macro, again: int, cause: Sample, now: int, effects: list[Effect]) -> _Given | None:
+    def _inputs(
+        self, macro: Macro, again: int, cause: Sample, time: int, now: int, effects: list[Effect]
+    ) -> _Given | None:
         """What a macro is given, None if it does not run."""
-        if not again and not self._is_its_turn(macro, cause, now):
+        if not again and not self._is_its_turn(macro, cause, time):
             return None
-        inputs = macro.inputs(self._window, now)
+        inputs = macro.inputs(self._window, time)
         if inputs is None or not macro.trigger.admits(inputs, macro.found):
             macro.waited += 1
             return None
@@ -118,11 +120,11 @@ class Runner:
             failure = Failure(
                 RATE, f"it may run {macro.definition.limits.runs_per_s:,} times a second, and was to run more often"
             )
-            macro.trace.add(macro.version, now, cause, inputs, Outcome(failure=failure), 0)
+            macro.trace.add(macro.version, time, cause, inputs, Outcome(failure=failure), 0)
             effects.append(_note(macro, failure))
         return None
 
-    def _is_its_turn(self, macro: Macro, cause: Sample, now: int) -> bool:
+    def _is_its_turn(self, macro: Macro, cause: Sample, time: int) -> bool:
         """Whether an activation is one, and not only a reason to be due later."""
         if not macro.is_here or not macro.sees(cause):
             return False
@@ -131,7 +133,7 @@ class Runner:
             trigger.is_due = False
             return True
         if not trigger.due:
-            trigger.due = trigger.next_due(now)
+            trigger.due = trigger.next_due(time)
             self.timetable.set(macro.number, trigger.due)
         return False
 
@@ -158,7 +160,7 @@ class Runner:
         return sorted([self._dependencies.turn(each) for each in names])
 
     def _settle(
-        self, macro: Macro, inputs: Inputs, outcome: Outcome, cause: Sample, now: int, effects: list[Effect]
+        self, macro: Macro, inputs: Inputs, outcome: Outcome, cause: Sample, time: int, effects: list[Effect]
     ) -> tuple[Turn, ...]:
         """Act on what a run brought; returns whose turn that makes."""
         if outcome.failure is not None:
@@ -177,11 +179,11 @@ class Runner:
         used = dict.fromkeys([(each.stream, each.number) for given in inputs.values() for each in given if each.stream])
         digest, version = macro.digest, macro.version
         effects.append(
-            Publish(macro.name, topic, payload, outcome.format, now, tuple(used), digest, version, stream, number)
+            Publish(macro.name, topic, payload, outcome.format, time, tuple(used), digest, version, stream, number)
         )
         filters, turns = self._dependencies.touched(topic)
         if turns:
-            self._window.arrived(sample_of(topic, now, outcome.format, payload, stream, number), filters)
+            self._window.arrived(sample_of(topic, time, outcome.format, payload, stream, number), filters)
         return turns
 
 

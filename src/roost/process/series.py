@@ -39,7 +39,7 @@ class Series:
     def refer(self, reference: Reference) -> None:
         """Count one more macro that has this reference."""
         if reference not in self.references:
-            self.is_loaded = self.is_loaded and self._covers(reference)  # if it is, others refer to it
+            self.is_loaded = self.is_loaded and reference.count <= self.depth
         self.references[reference] = self.references.get(reference, 0) + 1
         self.depth = max(self.depth, reference.count)
 
@@ -51,12 +51,6 @@ class Series:
             self.depth = max([each.count for each in self.references], default=0)
             self._cut()
         return bool(self.references)
-
-    @property
-    def cutoff_s(self) -> float:
-        """How far back the references look, 0 if one of them has no limit."""
-        cutoffs = [each.cutoff_s for each in self.references]
-        return 0.0 if 0.0 in cutoffs else max(cutoffs)
 
     def insert(self, sample: Sample) -> bool:
         """Put a sample that has arrived in its place; returns whether it is new and among those that are kept."""
@@ -107,11 +101,6 @@ class Series:
         """Keep nothing; history will be asked again."""
         self.samples = []
         self.is_loaded = False
-
-    def _covers(self, reference: Reference) -> bool:
-        """Whether what the others want is enough for a reference that is new."""
-        cutoff_s = self.cutoff_s
-        return reference.count <= self.depth and (cutoff_s == 0.0 or 0.0 < reference.cutoff_s <= cutoff_s)
 
     def _cut(self) -> None:
         if len(self.samples) > self.depth:

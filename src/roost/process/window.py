@@ -28,8 +28,8 @@ MAX_SAMPLES: Final = 1_000_000
 class History(Protocol):
     """What was, as far as it is kept: looked up without waiting, changing nothing."""
 
-    def latest(self, topic_filter: str, count: int, since: int) -> Sequence[Sample]:
-        """Look up the newest samples of a filter, the newest first, none with an event time before `since`."""
+    def latest(self, topic_filter: str, count: int) -> Sequence[Sample]:
+        """Look up the newest samples of a filter, so many of them, the newest first."""
 
 
 class View:
@@ -103,7 +103,7 @@ class Window:
         """The samples that a reference takes at this time, the newest first."""
         series = view.series
         if not series.is_loaded:
-            self._load(series, now)
+            self._load(series)
         series.is_used = True
         seen = series.samples[-view.count :]
         seen.reverse()
@@ -111,13 +111,11 @@ class Window:
             return seen[: _acceptable(seen, now - view.cutoff)]
         return seen
 
-    def _load(self, series: Series, now: int) -> None:
-        cutoff_s = series.cutoff_s
-        since = max(0, now - round(cutoff_s * SECOND)) if cutoff_s else 0
+    def _load(self, series: Series) -> None:
         count = series.depth
         while True:
             self.loads += 1
-            found = self._history.latest(series.filter, count, since)
+            found = self._history.latest(series.filter, count)
             past = [sample for sample in found if not series.is_ahead(sample)]
             if len(found) < count or len(past) >= series.depth:
                 break
