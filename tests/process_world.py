@@ -108,7 +108,7 @@ class World:
             {"python": self.engine}, self.past, reserve=self._reserve, stopwatch=self._stopwatch, **options
         )
 
-    def _reserve(self, topic: str) -> tuple[bytes, int]:
+    def _reserve(self, topic: str, _cause: Sample) -> tuple[bytes, int]:
         if not self.streams:
             return b"", 0
         self.reserved[topic] = self.reserved.get(topic, 0) + 1

@@ -107,6 +107,7 @@ LINEAGES: list[Callable[[Random, int], Lineage | None]] = [
     ranged,
     lambda _, number: Lineage((STREAM / sequence(number), STREAM), bytes(32)),
     lambda random, _: Lineage((), bytes(32), digest=InputDigest(random.randbytes(32), random.randrange(1, 256))),
+    lambda _, number: Lineage((STREAM / sequence(number),), bytes(32), cause=STREAM / sequence(number)),
 ]
 
 

@@ -99,17 +99,20 @@ class Model:
 
     def run(self, names: list[str], cause: Sample, now: int, due: list[str]) -> list[tuple[str, str]]:
         published = []
-        active = dict.fromkeys(names)
+        active = {name: [cause] for name in names}
         for name in due:
             self.macros[name].due = 0
         for name in sorted(self.macros, key=lambda each: (self.rank(each), each)):
             macro = self.macros[name]
             if name not in active:
                 continue
-            if cause.stream:
-                if cause.number <= macro.seen.get(cause.stream, 0):
-                    continue
-                macro.seen[cause.stream] = cause.number
+            is_new = False
+            for each in active[name]:
+                is_new = is_new or not each.stream or each.number > macro.seen.get(each.stream, 0)
+                if each.stream:
+                    macro.seen[each.stream] = max(each.number, macro.seen.get(each.stream, 0))
+            if not is_new:
+                continue
             if macro.every and name not in due:
                 macro.due = macro.due or (now // macro.every + 1) * macro.every
                 continue
@@ -126,8 +129,10 @@ class Model:
                 published.append((name, result))
                 topic = f"Noctua/{name}"
                 self.numbers[topic] = self.numbers.get(topic, 0) + 1
-                self.everything.append(Sample(topic, now, result, stream=topic.encode(), number=self.numbers[topic]))
-                active |= dict.fromkeys(each for each in self.macros if self.macros[each].depends(topic))
+                made = Sample(topic, now, result, stream=topic.encode(), number=self.numbers[topic])
+                self.everything.append(made)
+                for following in [other for other in self.macros if self.macros[other].depends(topic)]:
+                    active.setdefault(following, []).append(made)
         return published
 
 

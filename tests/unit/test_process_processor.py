@@ -50,7 +50,7 @@ def test_a_cutoff_counts_from_the_time_of_the_arrival() -> None:
     world.define("both", [Reference("a", cutoff_s=5), Reference("b")])
     world.arrive("a", 1, age_s=15.1)
     assert world.arrive("b", 2, age_s=10) == []
-    assert world.arrive("a", 3, age_s=15) == ["both=3,2"]
+    assert world.arrive("a", 3, age_s=14) == ["both=3,2"]
     assert world.arrive("b", 4, age_s=10) == ["both=3,4"]
 
 

@@ -116,7 +116,7 @@ def test_what_is_no_lineage(body: str, reason: str) -> None:
 
 def test_a_second_element_that_is_not_critical_is_passed_over() -> None:
     once = ranges("0706080167080161" + "a7080700b10101b30103") + PROGRAM + "ac0161"
-    assert decoded(once + "ac0162" + "b200") == Lineage((), DIGEST, (InputRange(A, 1, 3),), "a")
+    assert decoded(once + "ac0162" + "b400") == Lineage((), DIGEST, (InputRange(A, 1, 3),), "a")
 
 
 def test_what_cannot_be_lineage() -> None:
@@ -134,3 +134,13 @@ def test_what_is_made_of_nothing_says_so() -> None:
     lineage = lineage_of(DIGEST, job="hall/rooms@1")
     assert lineage.digest == InputDigest(sha256(b"").digest(), 0)
     assert decode_reading(Reading(1, 42, b"", lineage).encode()).lineage == lineage
+
+
+def test_the_cause_of_a_macros_result_is_there_again_also_beside_a_digest() -> None:
+    cause = Name.parse("/A/B/temp/seq=9")
+    named = lineage_of(bytes(32), inputs=[cause], cause=cause)
+    many = lineage_of(bytes(32), inputs=[Name.parse(f"/A/B/temp/seq={number}") for number in range(300)], cause=cause)
+    assert many.digest is not None
+    for lineage in (named, many):
+        assert decode_reading(Reading(1, 0, b"x", lineage).encode()).lineage == lineage
+        assert lineage.cause == cause

@@ -22,6 +22,7 @@ class Publish(Effect):
     payload: bytes
     format: int
     time: int  # event time
+    cause: Sample  # what activated the macro
     inputs: tuple[tuple[bytes, int], ...]  # stream and number of every reading of a group that was used
     program: bytes  # the digest
     version: int  # of the definition, on this node

@@ -13,8 +13,9 @@ effect.
 A run happens as of the time of the sample that activated it, or of the time it was due: the clock only says what is
 due, and how often macros may run. So the same samples in the same order give the same results, whenever and wherever.
 
-The results of macros that run here are not handed in again: what arrives on their topics is somebody else's and is
-turned away. Those of macros that run elsewhere (`engine: spark`) arrive like everything else.
+The results of macros that run here may be handed in again, as readings of their streams, and are known by their
+numbers. What else arrives on their topics is somebody else's and is turned away. Those of macros that run elsewhere
+(`engine: spark`) arrive like everything else.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ MAX_MACROS: Final = 10_000
 class Processor:
     """The machine.
 
-    `reserve` says which stream and number the next result on a topic gets, and keeps that place for it; `stopwatch`
-    is read before and after each run, for the trace alone.
+    `reserve` says which stream and number the result on a topic gets that a sample sets off, and keeps that place for
+    it; `stopwatch` is read before and after each run, for the trace alone.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Processor:
         engines: Mapping[str, Engine],
         history: History,
         *,
-        reserve: Callable[[str], tuple[bytes, int]] = plain,
+        reserve: Callable[[str, Sample], tuple[bytes, int]] = plain,
         stopwatch: Callable[[], int] = untimed,
         max_macros: int = MAX_MACROS,
         max_samples: int = MAX_SAMPLES,
@@ -138,7 +139,7 @@ class Processor:
                 self.untouched += 1
                 continue
             maker = self._topics.get(sample.topic)
-            if maker is not None and maker.is_here:
+            if maker is not None and maker.is_here and not sample.stream:
                 self.foreign += 1
                 continue
             window.arrived(sample, filters)

@@ -3,8 +3,9 @@
     arrived ──▶ celsius ──▶ average        a macro runs once for an arrival, however many of its inputs were renewed,
        └──────▶ fahrenheit ──┘             and finds them all renewed
 
-So the runs of one arrival are bounded by the macros it touches. All of them have the arrival as their cause: their time
-and the seed of their randomness follow from it (`roost.process.seeding`).
+So the runs of one arrival are bounded by the macros it touches. The time of all of them and the seed of what is random
+in them follow from it (`roost.process.seeding`). What activated a macro is the arrival if it refers to that, else the
+first result that it refers to: by this a macro knows what it has processed, wherever what it depends on was run.
 
 A program may name a topic during a run that nobody knew of. Then the macro gets the reference, its values come from the
 history, its turn among the others may change, and it runs again for the same arrival. This happens a bounded number of
@@ -37,7 +38,7 @@ MAX_ROUNDS: Final = 8  # that a program may name topics it was not given, in one
 _Given: TypeAlias = dict[Reference, list[Sample]]
 
 
-def plain(_topic: str) -> tuple[bytes, int]:
+def plain(_topic: str, _cause: Sample) -> tuple[bytes, int]:
     """Results belong to no stream."""
     return b"", 0
 
@@ -55,7 +56,7 @@ class Runner:
         macros: dict[str, Macro],
         dependencies: Dependencies,
         window: Window,
-        reserve: Callable[[str], tuple[bytes, int]],
+        reserve: Callable[[str, Sample], tuple[bytes, int]],
         stopwatch: Callable[[], int],
     ) -> None:
         self.timetable: Final = Timetable()  # when macros that run every n seconds are due, by their numbers
@@ -68,6 +69,7 @@ class Runner:
     def run(self, turns: Iterable[Turn], cause: Sample, time: int, now: int, effects: list[Effect]) -> None:
         """Let macros take their turns as of a time: they are in order, and so are those that their results touch."""
         pending = list(turns)  # in order it is a heap
+        causes = {turn[1]: [cause] for turn in pending}
         rounds: dict[str, int] = {}
         while pending:
             turn = heappop(pending)
@@ -76,7 +78,7 @@ class Runner:
             name = turn[1]
             macro = self._macros[name]
             again = rounds.get(name, 0)
-            inputs = self._inputs(macro, again, cause, time, now, effects)
+            inputs = self._inputs(macro, again, causes[name], time, now, effects)
             if inputs is None:
                 continue
             started = self._stopwatch()
@@ -95,17 +97,23 @@ class Runner:
                     continue
                 outcome = Outcome(failure=Failure(FAILED, refusal))
             macro.trigger.ran(inputs)
-            macro.trace.add(macro.version, time, cause, inputs, outcome, took_ns)
-            for following in self._settle(macro, inputs, outcome, cause, time, effects):
-                heappush(pending, following)
+            macro.trace.add(macro.version, time, causes[name][0], inputs, outcome, took_ns)
+            result = self._settle(macro, inputs, outcome, causes[name][0], time, effects)
+            if result is not None:
+                filters, following = self._dependencies.touched(macro.topic)
+                if following:
+                    self._window.arrived(result, filters)
+                for turn in following:
+                    causes.setdefault(turn[1], []).append(result)
+                    heappush(pending, turn)
 
     # -- before a run
 
     def _inputs(
-        self, macro: Macro, again: int, cause: Sample, time: int, now: int, effects: list[Effect]
+        self, macro: Macro, again: int, causes: list[Sample], time: int, now: int, effects: list[Effect]
     ) -> _Given | None:
         """What a macro is given, None if it does not run."""
-        if not again and not self._is_its_turn(macro, cause, time):
+        if not again and not self._is_its_turn(macro, causes, time):
             return None
         inputs = macro.inputs(self._window, time)
         if inputs is None or not macro.trigger.admits(inputs, macro.found):
@@ -120,13 +128,13 @@ class Runner:
             failure = Failure(
                 RATE, f"it may run {macro.definition.limits.runs_per_s:,} times a second, and was to run more often"
             )
-            macro.trace.add(macro.version, time, cause, inputs, Outcome(failure=failure), 0)
+            macro.trace.add(macro.version, time, causes[0], inputs, Outcome(failure=failure), 0)
             effects.append(_note(macro, failure))
         return None
 
-    def _is_its_turn(self, macro: Macro, cause: Sample, time: int) -> bool:
+    def _is_its_turn(self, macro: Macro, causes: list[Sample], time: int) -> bool:
         """Whether an activation is one, and not only a reason to be due later."""
-        if not macro.is_here or not macro.sees(cause):
+        if not macro.is_here or not [each for each in causes if macro.sees(each)]:
             return False
         trigger = macro.trigger
         if not trigger.every or trigger.is_due:
@@ -161,30 +169,27 @@ class Runner:
 
     def _settle(
         self, macro: Macro, inputs: Inputs, outcome: Outcome, cause: Sample, time: int, effects: list[Effect]
-    ) -> tuple[Turn, ...]:
-        """Act on what a run brought; returns whose turn that makes."""
+    ) -> Sample | None:
+        """Act on what a run brought; returns the result as others see it."""
         if outcome.failure is not None:
             macro.failures += 1
             effects.append(_note(macro, outcome.failure))
-            return ()
+            return None
         if outcome.state is not None and outcome.state != macro.state:
             macro.state = outcome.state
             effects.append(KeepState(macro.name, outcome.state, macro.version, cause))
         payload = outcome.payload
         if payload is None:
-            return ()
+            return None
         macro.results += 1
-        topic = macro.topic
-        stream, number = self._reserve(topic)
+        topic, format_ = macro.topic, outcome.format
+        stream, number = self._reserve(topic, cause)
         used = dict.fromkeys([(each.stream, each.number) for given in inputs.values() for each in given if each.stream])
         digest, version = macro.digest, macro.version
         effects.append(
-            Publish(macro.name, topic, payload, outcome.format, time, tuple(used), digest, version, stream, number)
+            Publish(macro.name, topic, payload, format_, time, cause, tuple(used), digest, version, stream, number)
         )
-        filters, turns = self._dependencies.touched(topic)
-        if turns:
-            self._window.arrived(sample_of(topic, time, outcome.format, payload, stream, number), filters)
-        return turns
+        return sample_of(topic, time, format_, payload, stream, number)
 
 
 def _note(macro: Macro, failure: Failure) -> Note:

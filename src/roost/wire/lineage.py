@@ -1,6 +1,6 @@
 """Lineage: what a reading of a virtual stream says about where it comes from, so that it can be checked.
 
-    Lineage     = 166 { InputName 7 …, [InputRanges 168], ProgramDigest 169, [Job 172], [InputDigest 174] }
+    Lineage     = 166 { InputName 7 …, [InputRanges 168], ProgramDigest 169, [Job 172], [InputDigest 174], [Cause 178] }
     InputRanges = 168 { Name 7, Range 167 { Name 7, Low 177, High 179 } … }
 
 | element       | no. | value                                                                                      |
@@ -11,6 +11,7 @@
 | ProgramDigest | 169 | SHA-256 of the program that made the value                                                 |
 | Job           | 172 | UTF-8: which program that is, for people: `pipeline/stage@version`                         |
 | InputDigest   | 174 | in place of inputs too many to be named: SHA-256 of their list, how many (an NNI behind)   |
+| Cause         | 178 | of a macro's result: the name of the reading that set it off                               |
 
 The list that an InputDigest stands for is its InputName elements, then its Range elements, whose Names are whole there:
 who makes the value again has the same list, and can compare. How many is how many readings. Whether what is named
@@ -38,6 +39,7 @@ PROGRAM_DIGEST: Final = 169
 JOB: Final = 172
 INPUT_DIGEST: Final = 174
 LOW: Final = 177
+CAUSE: Final = 178
 HIGH: Final = 179
 
 MAX_INPUTS: Final = 256  # names and ranges together
@@ -95,6 +97,7 @@ class Lineage:
     ranges: tuple[InputRange, ...] = ()
     job: str = ""
     digest: InputDigest | None = None
+    cause: Name | None = None
 
     def __post_init__(self) -> None:
         count = len(self.inputs) + len(self.ranges)
@@ -121,24 +124,32 @@ class Lineage:
             body.append(tlv.tlv(JOB, job))
         if self.digest is not None:
             body.append(tlv.tlv(INPUT_DIGEST, self.digest.digest + nni(self.digest.count)))
+        if self.cause is not None:
+            body.append(tlv.tlv(CAUSE, self.cause.value))
         return tlv.tlv(LINEAGE, b"".join(body))
 
 
 def lineage_of(
-    program: bytes, *, inputs: Iterable[Name] = (), ranges: Iterable[InputRange] = (), job: str = ""
+    program: bytes,
+    *,
+    inputs: Iterable[Name] = (),
+    ranges: Iterable[InputRange] = (),
+    job: str = "",
+    cause: Name | None = None,
 ) -> Lineage:
     """The lineage of a value: ranges in order, those that touch made one; a digest if they are too many to be named."""
     names, stretches = tuple(inputs), tuple(joined_ranges(ranges))
     if 1 <= len(names) + len(stretches) <= MAX_INPUTS:
-        lineage = Lineage(names, program, stretches, job)
+        lineage = Lineage(names, program, stretches, job, None, cause)
         most = _AROUND_BYTES + sum([len(name.value) + _AROUND_NAME_BYTES for name in names])
         most += sum([len(each.stream.value) + _AROUND_RANGE_BYTES for each in stretches])
+        most += 0 if cause is None else len(cause.value)
         if most <= MAX_LINEAGE_BYTES or len(lineage.encode()) <= MAX_LINEAGE_BYTES:
             return lineage
-    return Lineage((), program, (), job, InputDigest.of(names, stretches))
+    return Lineage((), program, (), job, InputDigest.of(names, stretches), cause)
 
 
-_KNOWN: Final = frozenset({INPUT_RANGES, PROGRAM_DIGEST, JOB, INPUT_DIGEST})
+_KNOWN: Final = frozenset({INPUT_RANGES, PROGRAM_DIGEST, JOB, INPUT_DIGEST, CAUSE})
 
 
 def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
@@ -148,6 +159,7 @@ def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
     program = b""
     job = ""
     digest: InputDigest | None = None
+    cause: Name | None = None
     last = 0
     while low < end:
         at = low
@@ -164,10 +176,12 @@ def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
                 program = content[start:low]
             elif type_ == JOB:
                 job = _job(content[start:low])
+            elif type_ == CAUSE:
+                cause = Name.decode(content[start:low])
             else:
                 split = min(start + DIGEST_BYTES, low)
                 digest = InputDigest(content[start:split], read_nni(content, split, low))
-    return Lineage(tuple(inputs), program, ranges, job, digest)
+    return Lineage(tuple(inputs), program, ranges, job, digest, cause)
 
 
 def _ranges(content: bytes, low: int, end: int) -> tuple[InputRange, ...]:

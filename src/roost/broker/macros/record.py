@@ -1,0 +1,170 @@
+"""Records: what is kept of a macro, in the rows of a node and in its group: its definition, and where it stands.
+
+    row      m | name                                               everything, CBOR
+    topic    $roost/macros/<hex of the name's SHA-256, cut>         a stream of the telling node's panel
+    payload  CBOR: [which, part, parts, bytes]                      the same in parts, each of them one reading
+
+| key        | value                                                                                                |
+| ---------- | ---------------------------------------------------------------------------------------------------- |
+| name       | the macro's                                                                                          |
+| definition | as somebody posted it (`roost.process.definition`); absent if the macro was deleted                  |
+| changed    | when that was, in ns; the later one counts                                                           |
+| effective  | by stream, the last reading that was processed by the definition before                              |
+| version    | how many definitions there were                                                                      |
+| runner     | the panel of the node that runs it, empty if no group has it                                         |
+| claimed    | since when, in ns; the later claim counts                                                            |
+| standing   | [version, state, position, used, due] (`roost.process.effects.Standing`)                             |
+| results    | by stream, the number of the last result that the standing includes                                  |
+
+What is told is told whole, so that the last record of a stream says it all and none of them has to arrive.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+import cbor2
+
+from roost.broker.announcement import RESERVED
+from roost.errors import BadMacro, BadPacket
+from roost.process.definition import Definition, definition_of
+from roost.process.effects import Standing
+
+TOPICS: Final = RESERVED + b"macros/"
+MAX_PART_BYTES: Final = 6000
+MAX_PARTS: Final = 512  # as many as go into a group at once
+MAX_BYTES: Final = 64 << 20  # of a record, with all it says
+_DIGEST: Final = 32  # hex digits
+_MAX_TIME: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one says."""
+
+    name: str
+    definition: Definition | None
+    changed: int
+    version: int = 1
+    effective: dict[bytes, int] = field(default_factory=dict)
+    runner: bytes = b""
+    claimed: int = 0
+    standing: Standing = field(default_factory=Standing)
+    results: dict[bytes, int] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> bytes:
+        """Where it is told."""
+        return TOPICS + sha256(self.name.encode()).hexdigest()[:_DIGEST].encode()
+
+    def encode(self) -> bytes:
+        """Write it."""
+        standing = self.standing
+        used = [[topic, list(mark)] for topic, mark in standing.used]
+        said: dict[str, Any] = {
+            "name": self.name,
+            "changed": self.changed,
+            "version": self.version,
+            "effective": self.effective,
+            "runner": self.runner,
+            "claimed": self.claimed,
+            "standing": [
+                standing.version,
+                standing.state,
+                [list(each) for each in standing.position],
+                used,
+                standing.due,
+            ],
+            "results": self.results,
+        }
+        if self.definition is not None:
+            said["definition"] = self.definition.mapping()
+        return zlib.compress(cbor2.dumps(said, canonical=True), 1)
+
+    def parts(self) -> list[bytes]:
+        """The payloads that tell it; none if it is too large to be told."""
+        whole = self.encode()
+        which = sha256(whole).digest()[:8]
+        count = -(-len(whole) // MAX_PART_BYTES)
+        if count > MAX_PARTS:
+            return []
+        cut = [whole[low : low + MAX_PART_BYTES] for low in range(0, len(whole), MAX_PART_BYTES)]
+        return [cbor2.dumps([which, number, count, part]) for number, part in enumerate(cut)]
+
+
+def decode_record(wire: bytes) -> Record:
+    """Read one; raises `BadPacket`."""
+    try:
+        opened = zlib.decompressobj()
+        said = cbor2.loads(opened.decompress(wire, MAX_BYTES))
+        definition = None if "definition" not in said else definition_of(said["definition"])
+        version, state, position, used, due = said["standing"]
+        standing = Standing(
+            int(version),
+            bytes(state),
+            tuple([(bytes(stream), int(number)) for stream, number in position]),
+            tuple([(str(topic), (bytes(one), int(two), int(three))) for topic, (one, two, three) in used]),
+            int(due),
+        )
+        record = Record(
+            str(said["name"]),
+            definition,
+            int(said["changed"]),
+            int(said["version"]),
+            _numbers(said["effective"]),
+            bytes(said["runner"]),
+            int(said["claimed"]),
+            standing,
+            _numbers(said["results"]),
+        )
+    except BadMacro as error:
+        raise BadPacket(f"the macro of a record is none: {error}") from None
+    except (cbor2.CBORDecodeError, zlib.error, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise BadPacket(f"this is no record of a macro: {error!r:.80}") from None
+    if not 0 <= record.changed <= _MAX_TIME or not 0 <= record.claimed <= _MAX_TIME:
+        raise BadPacket("a record of a macro is of a time that there is not")
+    if definition is not None and definition.name != record.name:
+        raise BadPacket("a record is of another macro than its definition")
+    return record
+
+
+def _numbers(said: object) -> dict[bytes, int]:
+    if not isinstance(said, dict):
+        raise TypeError("numbers are by stream")
+    return {bytes(stream): int(number) for stream, number in said.items()}
+
+
+class Parts:
+    """Records of other nodes that come in parts; of each stream one at a time, in order."""
+
+    def __init__(self) -> None:
+        self.broken = 0  # records of which a part was missed
+        self._open: dict[bytes, tuple[bytes, list[bytes]]] = {}  # by stream; bound: MAX_OPEN
+
+    MAX_OPEN: Final = 1000
+
+    def take(self, stream: bytes, payload: bytes) -> Record | None:
+        """Take a part in; returns the record that it completes. Raises `BadPacket`."""
+        try:
+            which, number, count, part = cbor2.loads(payload)
+            which, number, count, part = bytes(which), int(number), int(count), bytes(part)
+        except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError):
+            raise BadPacket("this is no part of a record of a macro") from None
+        if not 0 <= number < count <= MAX_PARTS:
+            raise BadPacket(f"a record of a macro has 1 to {MAX_PARTS} parts, not {count}")
+        before = self._open.pop(stream, (b"", []))
+        parts = before[1] if before[0] == which else []
+        if len(parts) != number:
+            self.broken += 1
+            return None
+        parts.append(part)
+        if len(parts) == count:
+            return decode_record(b"".join(parts))
+        if len(self._open) >= self.MAX_OPEN:
+            del self._open[next(iter(self._open))]
+            self.broken += 1
+        self._open[stream] = (which, parts)
+        return None
