@@ -76,6 +76,7 @@ HOT = [
     "src/roost/broker/session.py",
     "src/roost/broker/session_rows.py",
     "src/roost/broker/shared.py",
+    "src/roost/broker/signing.py",
     "src/roost/broker/statistics.py",
     "src/roost/broker/succession.py",
     "src/roost/broker/system.py",

@@ -1,4 +1,7 @@
-"""Ours with a group behind it, and the limit of that: signing and writing the same readings, and nothing else."""
+"""Ours with a group behind it, and the limit of that: signing and writing the same readings, and nothing else.
+
+The limit is that of one thread. Ours signs in a process of its own where there is a second core.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """A group behind the broker: every message a signed reading on the disk, at QoS 1; beside bare sign and write.
 
 The bare limit signs and writes in one process and one thread, and does nothing else: no sockets, no MQTT, no routing.
+Ours has a signing process beside the broker where there is a second core (`roost.host.signing`): on such a machine the
+ratio compares two cores, which the load generator also runs on, with one.
 """
 
 from __future__ import annotations

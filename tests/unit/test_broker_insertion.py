@@ -3,8 +3,9 @@
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
 from roost.broker.effects import Inserted
-from roost.broker.insertion import MAX_BATCH, MAX_WAITING, PIECE, RETRY, _Batch
+from roost.broker.insertion import MAX_BATCH, MAX_WAITING, PIECE, RETRY
 from roost.broker.message import Message
+from roost.broker.signing import Batch
 from roost.errors import NoKey
 from roost.machine import SECOND
 from roost.naming import Name
@@ -69,7 +70,7 @@ def test_much_is_signed_in_pieces() -> None:
     beside.insert(1, posted("hall/temp", "0"))
     ahead = -(-MAX_BATCH // PIECE)
     for number in range(2, 2 + ahead):
-        beside.insertion._waiting.append(_Batch(number, [posted("hall/temp", str(number))] * PIECE, 1, again=False))
+        beside.insert(number, *[posted("hall/temp", str(number))] * PIECE)
     for numbered_at_once in range(1, ahead):
         assert beside.insertion.deadline() == 1
         beside.wait(0)
@@ -85,7 +86,7 @@ def test_no_more_is_signed_ahead_of_the_disk_than_one_write() -> None:
     beside = Beside()
     beside.insert(1, posted("hall/temp", "0"))
     for number in range(2, 10):
-        beside.insertion._waiting.append(_Batch(number, [posted("hall/temp", str(number))] * PIECE, 1, again=False))
+        beside.insert(number, *[posted("hall/temp", str(number))] * PIECE)
     beside.go_on()
     assert beside.insertion.deadline() is None
     assert len(beside.insertion._unwritten) * PIECE < MAX_BATCH + PIECE
@@ -262,7 +263,7 @@ def test_a_key_that_is_not_there_refuses_every_message_and_leaves_no_hole() -> N
     signer_for = minting.signer_for
     minting.signer_for = no_key
     for ticket in range(2000):
-        beside.insertion._waiting.append(_Batch(ticket, [posted("hall/temp", "1")], 1, again=False))
+        beside.insertion._waiting.append(Batch(ticket, [posted("hall/temp", "1")], 1, again=False))
     beside.insert(2000, posted("hall/temp", "1"))
     beside.go_on()
     assert len(beside.inserted) == 2001

@@ -10,6 +10,8 @@ How a message becomes a reading, and which number it has, is in `roost.broker.mi
   A number that somebody else has taken or deleted is passed over.
 - While the disk works, the next messages are numbered and signed, a piece with each `tick`, so that nobody waits long
   for those of others. All that is signed by then is the next write.
+- Large pieces are signed elsewhere, where that can be (`roost.broker.signing`). Few messages are signed here, at once;
+  but behind such a piece they wait, for they are written behind it anyway, and may be many by then.
 - What an earlier process may have brought here (`again`) is looked for first, and not made a reading twice.
 - Copies that cannot be made are tried again for as long as it takes; the message is kept here, and not acknowledged.
 
@@ -26,6 +28,7 @@ from typing import Final
 from roost.broker.effects import Inserted
 from roost.broker.message import Message
 from roost.broker.minting import Minting
+from roost.broker.signing import Batch, Signing
 from roost.broker.trees import why_not
 from roost.errors import BadPacket, BadTopic, NoKey
 from roost.machine import SECOND, Effect, Note, earliest
@@ -34,32 +37,14 @@ from roost.naming.topic import name_of_topic
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.shelving import CONFLICT, DELETED
-from roost.repo.store import Entry
-from roost.wire.data import Data, decode_data
 
 MAX_WAITING: Final = 10_000  # messages that are not as durable as was asked; the last ticket may exceed it
 MAX_BATCH: Final = 1000  # messages in one write, which the last ticket may exceed
 PIECE: Final = 512  # messages that are signed at once; the last ticket may exceed it
+LARGE: Final = 64  # messages that are worth the way to where else they can be signed
 RETRY: Final = SECOND
 SETTLE: Final = SECOND // 4
 _AT_ONCE: Final = 1  # a deadline that is over
-
-
-class _Batch:
-    """The messages of one ticket; `entries` are their readings, once they have numbers."""
-
-    __slots__ = ("again", "copies", "entries", "messages", "ticket")
-
-    def __init__(self, ticket: int, messages: Sequence[Message], copies: int, again: bool) -> None:  # noqa: FBT001
-        self.ticket: Final = ticket
-        self.messages: Final = messages
-        self.copies: Final = copies
-        self.again: Final = again
-        self.entries: list[Entry] = []
-
-    def packets(self) -> list[Data]:
-        """The readings, as packets to hand on."""
-        return [decode_data(entry.wire) for entry in self.entries]
 
 
 class Insertion:
@@ -83,10 +68,12 @@ class Insertion:
         self._alone: Final = alone
         self._minting: Final = Minting(place.name, repo, signer_for, freshness_ms)
         self.fresh: Final = self._minting.fresh
-        self._waiting: Final[deque[_Batch]] = deque()  # without numbers; bound of all three: MAX_WAITING messages
-        self._unwritten: list[_Batch] = []  # with numbers, in the order of these, and to be written, or once more
-        self._numbered = 0  # messages in those
-        self._uncopied: Final[list[_Batch]] = []  # written, and to be copied once more
+        self.signing: Final = Signing()  # with numbers, and not signed
+        self._waiting: Final[deque[Batch]] = deque()  # without numbers; bound of all four: MAX_WAITING messages
+        self._unnumbered = 0  # messages in those
+        self._unwritten: list[Batch] = []  # signed, in the order of their numbers, and to be written, or once more
+        self._numbered = 0  # messages in those, and in what is being signed
+        self._uncopied: Final[list[Batch]] = []  # written, and to be copied once more
         self._open = 0  # messages of which nothing was told yet
         self._unsaved = 0  # those of them that are not on the disk
         self._writing = False  # one write is under way at a time
@@ -111,8 +98,14 @@ class Insertion:
             return [Inserted(ticket, f"{MAX_WAITING} messages wait for the disk, which is the limit; try again later")]
         self._open += len(messages)
         self._unsaved += len(messages)
-        self._waiting.append(_Batch(ticket, messages, copies, again))
+        self._unnumbered += len(messages)
+        self._waiting.append(Batch(ticket, messages, copies, again))
         return [] if self._writing else self._proceed(now)
+
+    def signed(self, ticket: int, signatures: Sequence[bytes], now: int) -> list[Effect]:
+        """Take in what a `Sign` asked for: all of it, or nothing if it cannot be had."""
+        self._unwritten += self.signing.signed(ticket, signatures)
+        return self._proceed(now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass: sign the next piece, and try again what was refused."""
@@ -163,9 +156,13 @@ class Insertion:
 
     def _may_number(self) -> bool:
         """Whether the next messages can have numbers, ahead of the disk if there are not too many."""
-        if not self._writing:
-            return bool(self._waiting)
-        return bool(self._waiting) and self._numbered < MAX_BATCH and not self._minting.is_full
+        if not self._waiting:
+            return False
+        if not self._writing and not self._numbered:
+            return True
+        if self.signing.is_busy and (self.signing.is_full or self._unnumbered < LARGE):
+            return False
+        return self._numbered < MAX_BATCH and not self._minting.is_full
 
     def _proceed(self, now: int) -> list[Effect]:
         """Number a piece of what waits, and write all that has numbers, unless a write is under way."""
@@ -179,32 +176,42 @@ class Insertion:
             effects += self._number(now)
         if self._unwritten and not self._writing:
             self._writing = True
-            batches, self._unwritten, self._numbered = self._unwritten, [], 0
+            batches, self._unwritten = self._unwritten, []
+            self._numbered -= sum([len(batch.messages) for batch in batches])
             entries = [entry for batch in batches for entry in batch.entries]
             effects += self.repo.publish(entries, partial(self._written, batches), now)
         return effects
 
     def _number(self, now: int) -> list[Effect]:
-        """Give the next messages numbers, and sign them."""
+        """Give the next messages numbers, and sign them or ask for that."""
         effects: list[Effect] = []
+        aside = self.signing.aside and self._unnumbered >= LARGE
+        piece: list[Batch] = []
         count = 0
         while self._waiting and count < PIECE:
             batch = self._waiting.popleft()
             count += len(batch.messages)
             try:
-                batch.entries = self._minting.mint(batch.messages, now, again=batch.again)
+                if aside and not batch.again:
+                    batch.drafts = self._minting.draft(batch.messages, now)
+                else:
+                    batch.entries = self._minting.mint(batch.messages, now, again=batch.again)
             except (BadPacket, BadTopic, NoKey) as error:
                 self._unsaved -= len(batch.messages)
                 effects += self._tell(batch, str(error))
                 continue
-            self._unwritten.append(batch)
+            piece.append(batch)
             self._numbered += len(batch.messages)
+        self._unnumbered -= count
+        if aside and piece:
+            return [*effects, self.signing.ask(piece, self._minting.signer)]
+        self._unwritten += piece
         return effects
 
-    def _written(self, batches: list[_Batch], outcome: list[str], now: int) -> list[Effect]:
+    def _written(self, batches: list[Batch], outcome: list[str], now: int) -> list[Effect]:
         self._writing = False
         effects: list[Effect] = []
-        refused: list[_Batch] = []
+        refused: list[Batch] = []
         low = 0
         for batch in batches:
             refusals = outcome[low : low + len(batch.entries)]
@@ -223,17 +230,17 @@ class Insertion:
             else:
                 effects += self._tell(batch, "")
         self._unwritten[:0] = refused  # before what was numbered meanwhile
-        if not self._unwritten:
+        if not self._numbered:
             self._minting.relieve()
         return effects + self._proceed(now)
 
-    def _renumber(self, batch: _Batch, refusals: list[str], now: int) -> None:
+    def _renumber(self, batch: Batch, refusals: list[str], now: int) -> None:
         """Give other numbers to what can never be kept under those it has; the disk has the rest, or will."""
         for at, refusal in enumerate(refusals):
             if refusal in {CONFLICT, DELETED}:
                 batch.entries[at] = self._minting.again(batch.messages[at], batch.entries[at], now)
 
-    def _copied(self, batch: _Batch, refusal: str, now: int) -> list[Effect]:
+    def _copied(self, batch: Batch, refusal: str, now: int) -> list[Effect]:
         if not refusal:
             self.why_uncopied = ""
             return self._tell(batch, "")
@@ -242,7 +249,7 @@ class Insertion:
         self._copy_at = now + RETRY if self._copy_at is None else self._copy_at
         return [Note("copies put off", (("panel", str(self._name)), ("reason", refusal)))]
 
-    def _tell(self, batch: _Batch, refusal: str) -> list[Effect]:
+    def _tell(self, batch: Batch, refusal: str) -> list[Effect]:
         self._open -= len(batch.messages)
         if refusal:
             self.refused += len(batch.messages)

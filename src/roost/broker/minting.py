@@ -5,6 +5,8 @@ have two panels, so that nobody's numbers are anybody else's. Numbers go on from
 What may be a reading already is looked for by its time, publisher and payload. What is minted is remembered for a while
 as the message that comes out of the group again (`fresh`), so that nobody has to read it. When it is written, and what
 is tried again, is `roost.broker.insertion`'s business.
+
+A draft is a reading without its signature: an entry whose wire is the signed portion (`roost.broker.signing`).
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost.broker.message import Message
+from roost.broker.signing import sealed
+from roost.errors import BadPacket
 from roost.machine import SECOND
 from roost.naming.name import Name
 from roost.naming.topic import name_of_topic
@@ -20,14 +24,17 @@ from roost.pubsub.panels.panel import SIGNER_AGE, SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.numbering import key_of, numbered
 from roost.repo.store import Entry
-from roost.wire.data import decode_data, encode_data
+from roost.wire.data import BLOB, decode_data, encode_meta, encode_portion
+from roost.wire.digest import NullSigner
 from roost.wire.envelope import posting_bytes, reading_bytes
 from roost.wire.signature import Signer
+from roost.wire.tlv import MAX_PACKET_BYTES
 from roost.wire.values import format_of
 
 MAX_FRESH: Final = 20_000  # that need not be read again
 MAX_STREAMS: Final = 100_000  # whose names and numbers are remembered
 MAX_TWINS: Final = 10_000  # readings of one stream and one time among which one is looked for
+MAX_DRAFT_BYTES: Final = MAX_PACKET_BYTES - 256  # whatever its signature will be, it is one packet with it
 
 
 class Minting:
@@ -38,10 +45,10 @@ class Minting:
         self.signer_for = signer_for
         self._panel: Final = panel
         self._repo: Final = repo
-        self._freshness_ms: Final = freshness_ms
+        self._meta: Final = encode_meta(BLOB, freshness_ms, None)
         self._given: Final[dict[bytes, int]] = {}  # the highest number of each stream; bound: see `relieve`
         self._streams: Final[dict[bytes, Name]] = {}  # by topic; bound: MAX_STREAMS
-        self._signer: Signer | None = None
+        self.signer: Signer = NullSigner()  # whose the last drafts are
         self._signer_until = 0
 
     def mint(self, messages: Sequence[Message], now: int, *, again: bool) -> list[Entry]:
@@ -57,6 +64,18 @@ class Minting:
             entries.append(self._signed(message, stream, given, now) if found is None else found)
         self._given.update(given)
         return entries
+
+    def draft(self, messages: Sequence[Message], now: int) -> list[Entry]:
+        """Make drafts of messages, to be signed by `signer`; all or none, as `mint`."""
+        given: dict[bytes, int] = {}
+        drafts: list[Entry] = []
+        for message in messages:
+            draft = self._draft(message, self._stream(message.topic), given, now)
+            if len(draft.wire) > MAX_DRAFT_BYTES:
+                raise BadPacket(f"{MAX_DRAFT_BYTES} bytes of a packet are signed at most, not {len(draft.wire)}")
+            drafts.append(draft)
+        self._given.update(given)
+        return drafts
 
     def again(self, message: Message, entry: Entry, now: int) -> Entry:
         """Give a message another number than that of an entry, which it cannot have."""
@@ -86,18 +105,22 @@ class Minting:
         return None
 
     def _signed(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Entry:
+        draft = self._draft(message, stream, given, now)
+        return sealed(draft, self.signer.sign(draft.wire))
+
+    def _draft(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Entry:
         last = given.get(stream.value) or self._given.get(stream.value) or self._last(stream)
         value = key_of(stream.value, last + 1)
         name = Name(value, [*stream.cuts, len(value)])
-        if self._signer is None or self._signer_until <= now:
-            self._signer = self.signer_for(name, now)
+        if self._signer_until <= now:
+            self.signer = self.signer_for(name, now)
             self._signer_until = now + SIGNER_AGE
-        wire = encode_data(name, _content(message), self._signer, freshness_ms=self._freshness_ms)
+        portion = encode_portion(name, _content(message), self.signer, self._meta)
         given[stream.value] = last + 1
         if len(self.fresh) >= MAX_FRESH:
             self.fresh.clear()
         self.fresh[value] = _named(message, stream.value, last + 1)
-        return Entry(name, wire, message.time)
+        return Entry(name, portion, message.time)
 
     def _stream(self, topic: bytes) -> Name:
         stream = self._streams.get(topic)

@@ -251,21 +251,30 @@ def encode_data(
     info_extra: bytes = b"",
 ) -> bytes:
     """Write and sign a Data; `info_extra` goes into SignatureInfo behind the KeyLocator (a ValidityPeriod, say)."""
-    value = name.value
     meta = b""
     if freshness_ms or content_type or final_block is not None:
         meta = encode_meta(content_type, freshness_ms, final_block)
+    portion = encode_portion(name, content, signer, meta, info_extra)
+    return add_signature(portion, signer.sign(portion))
+
+
+def encode_portion(name: Name, content: bytes, signer: Signer, meta: bytes = b"", info_extra: bytes = b"") -> bytes:
+    """Write the signed portion of a Data, which names the signer already; `meta` is a whole MetaInfo, or empty."""
+    value = name.value
     info = b"\x1b\x01" + var(signer.signature_type) + signer.key_locator + info_extra
     # One element a line.
     # fmt: off
-    portion = b"".join((
+    return b"".join((
         b"\x07", var(len(value)), value,
         meta,
         b"\x15", var(len(content)), content,
         b"\x16", var(len(info)), info,
     ))
     # fmt: on
-    signature = signer.sign(portion)
+
+
+def add_signature(portion: bytes, signature: bytes) -> bytes:
+    """Make a Data of a signed portion and the signature over it."""
     return packet(tlv.DATA, portion + b"\x17" + var(len(signature)) + signature)
 
 

@@ -5,6 +5,7 @@
 
 The repo is this node's own, so that every subscriber is served from this machine's disk, also while the network is
 down; `roost.host.repo` runs it. What it tells comes in a turn of its own, behind all else that the same turn wanted.
+Where there is a second core, a process there signs what comes in large pieces (`roost.host.signing`).
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from roost.broker.effects import Insert, Inserted
 from roost.broker.insertion import Insertion
 from roost.broker.message import Message
 from roost.broker.past import Past
+from roost.broker.signing_effects import Sign
 from roost.broker.since import Since
 from roost.broker.succession import News, Succession
 from roost.broker.trees import Tree
@@ -25,6 +28,7 @@ from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.journal import Journal
 from roost.host.repo import RunningRepo
+from roost.host.signing import SigningProcess, has_another_core
 from roost.machine import Effect, earliest
 from roost.naming import Name
 from roost.naming.building import Panel
@@ -75,6 +79,7 @@ class Gateways:
         self._running: RunningRepo | None = None
         self._alarm: Final = Alarm(driver.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
+        self._signing: Final = SigningProcess(self._sign_here)
         self._settled: Final = asyncio.Event()  # an insertion was told of
         self._goes_on = False  # in the next turn: there is more to sign, or to hand on
 
@@ -94,6 +99,7 @@ class Gateways:
         for panel in panels:
             repo = by_group[panel.group.name]
             insertion = Insertion(panel, repo, signer_for, alone=alone)
+            insertion.signing.aside = has_another_core()
             self._gateways[panel.group.name] = _Gateway(
                 repo, insertion, Succession(panel.group, repo, began, positions, insertion.fresh)
             )
@@ -113,6 +119,7 @@ class Gateways:
                 while not all(gateway.insertion.is_idle for gateway in self._gateways.values()):
                     self._settled.clear()
                     await self._settled.wait()
+        await self._signing.end()
 
     def close(self) -> None:
         """End."""
@@ -159,6 +166,8 @@ class Gateways:
             self._hand_on(gateway.succession.stored(effect, now), now)
         elif isinstance(effect, Inserted):
             self._tell(effect, now)
+        elif isinstance(effect, Sign):
+            self._sign(gateway, effect)
         self._wake(now)
 
     # -- the past
@@ -190,14 +199,37 @@ class Gateways:
             self._driver.execute(self._machine.stored(news.messages, news.positions, now), now)
 
     def _act(self, gateway: _Gateway, effects: list[Effect], now: int) -> None:
-        """Carry out what an insertion wants of its repo, and hear what it tells at once."""
-        ours = [effect for effect in effects if isinstance(effect, Inserted)]
-        theirs = [effect for effect in effects if not isinstance(effect, Inserted)]
+        """Carry out what an insertion wants of its repo, and hear what it tells at once; signatures come later."""
+        theirs: list[Effect] = []
+        inserted: list[Inserted] = []
+        for effect in effects:
+            if isinstance(effect, Inserted):
+                inserted.append(effect)
+            elif isinstance(effect, Sign):
+                self._sign(gateway, effect)
+            else:
+                theirs.append(effect)
         if theirs and self._running is not None:
             self._running.act(gateway.repo, theirs)
-        for effect in ours:
+        for effect in inserted:
             self._tell(effect, now)
         self._wake(now)
+
+    def _sign(self, gateway: _Gateway, effect: Sign) -> None:
+        signed = partial(self._signed, gateway, effect.ticket)
+        if not self._signing.sign(effect.signer, effect.digests, signed):
+            self._loop.call_soon(signed, [])
+
+    def _signed(self, gateway: _Gateway, ticket: int, signatures: list[bytes]) -> None:
+        if self._running is not None:
+            now = self._driver.clock()
+            self._act(gateway, gateway.insertion.signed(ticket, signatures, now), now)
+
+    def _sign_here(self, why: str) -> None:
+        """Do without the signing process from now on."""
+        self._driver.journal.warn("no second core signs what comes by MQTT, it is done here: signing process: %s", why)
+        for gateway in self._gateways.values():
+            gateway.insertion.signing.aside = False
 
     def _tell(self, effect: Inserted, now: int) -> None:
         self._settled.set()
