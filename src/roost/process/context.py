@@ -48,6 +48,24 @@ class Context:
         self._context: Final = context
 
 
+class Parser:
+    """A context without the shim, for code that is looked at and never runs."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._context: Final = quickjs.Context()
+        self._context.set_max_stack_size(_STACK_BYTES)
+        self._context.set_memory_limit(self._context.memory()["malloc_size"] + limits.memory_bytes)
+        self._context.set_time_limit(limits.time_ms / 1000)
+
+    def error(self, source: str) -> Failure:
+        """The first error of a source, which has one, if only at its end."""
+        try:
+            self._context.eval(source)
+        except quickjs.JSException as error:
+            return failure_from(error)
+        raise AssertionError("there was no error")
+
+
 def failure_of(message: str, stack: str) -> Failure:
     """What went wrong, and where in the macro's own code."""
     kind = FAILED

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
 import quickjs
 
 from roost.errors import BadMacro
-from roost.process.context import LEAD, Context, failure_from, failure_of
+from roost.process.context import LEAD, Context, Parser, failure_from, failure_of
 from roost.process.engine import MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
 from roost.process.literals import references_in
 from roost.process.loaded import Loaded
@@ -69,7 +70,10 @@ class JavaScriptProgram(Loaded):
         self._limits: Final = limits
         self._bound: list[Reference] = []
         self._wild: list[bool] = []
+        self._has_wild = False
         self._detailed = False
+        self._counts: list[int] = []
+        self._shape = ""
         self._source, self._is_script = self._compiled()
         self._context: Context | None = None
         self._remade()  # what only compiling finds is found here
@@ -85,7 +89,7 @@ class JavaScriptProgram(Loaded):
         arguments = self._arguments(inputs)
         high, low = (seed >> 32 & 0xFFFFFFFF) * 1.0, (seed & 0xFFFFFFFF) * 1.0
         try:
-            text: str = context.run(time // _NS_PER_MS * 1.0, high, low, state.decode(), self._detailed, *arguments)
+            text: str = context.run(time // _NS_PER_MS * 1.0, high, low, state.decode(), self._shape, *arguments)
         except Exception as error:  # noqa: BLE001  besides its own kind, the binding raises what conversions do
             self._context = None
             return Outcome(failure=failure_from(error), missing=_gaps(context))
@@ -93,7 +97,7 @@ class JavaScriptProgram(Loaded):
             self._context = None
             text = text[1:]
         if text == "d":
-            self._detailed = True
+            self._detailed, self._shape = True, ""
             return self._ran(inputs, time, seed, state)
         outcome = self._outcome(text)
         if outcome.failure is not None and outcome.failure.kind == MEMORY:
@@ -104,29 +108,25 @@ class JavaScriptProgram(Loaded):
 
     def _compiled(self) -> tuple[str, bool]:
         """The text to evaluate, and whether that is done in every run."""
-        context = Context(self._limits)
-        error = self._error(context, _EXPRESSION) or self._error(context, _BRACKETS)
+        parser = Parser(self._limits)
+        error = self._error(parser, _EXPRESSION) or self._error(parser, _BRACKETS)
         form = _EXPRESSION
         if error is not None:
             form = _SCRIPT
-            other = self._error(context, form)
+            other = self._error(parser, form)
             if other is not None:
                 raise self._bad(other if _where(other) >= _where(error) else error)
         for pattern, replacement, what in _REFUSED:
             changed = pattern.sub(replacement, self._code)
-            if changed != self._code and self._error(context, form, changed) is not None:
+            if changed != self._code and self._error(parser, form, changed) is not None:
                 raise BadMacro(f"a macro has no {what}")
         return f"{_PADDING}{form[0]}{self._code}{form[1]}", form is _SCRIPT
 
-    def _error(self, context: Context, form: tuple[str, str], code: str | None = None) -> Failure | None:
+    def _error(self, parser: Parser, form: tuple[str, str], code: str | None = None) -> Failure | None:
         """What is wrong with the code in this form, before the end that is wrong on purpose; nothing runs."""
         source = f"{_PADDING}{form[0]}{self._code if code is None else code}{form[1]}"
-        try:
-            context.control("check", source + _END)
-        except quickjs.JSException as error:
-            failure = failure_from(error)
-            return None if failure.line == source.count("\n") + 2 - LEAD else failure
-        raise AssertionError("an @ was no error")
+        failure = parser.error(source + _END)
+        return None if failure.line == source.count("\n") + 2 - LEAD else failure
 
     def _bad(self, failure: Failure) -> BadMacro:
         lines = self._code.split("\n")
@@ -152,11 +152,18 @@ class JavaScriptProgram(Loaded):
         context.control("bind", json.dumps(rows))
         self._bound = references
         self._wild = [each.is_wild for each in references]
+        self._has_wild = any(self._wild)
 
     def _arguments(self, inputs: Inputs) -> list[Any]:
+        """The values as arguments, all or one by one; `_shape` says how."""
+        if not self._detailed and not self._has_wild:
+            values = list(map(_VALUE, chain.from_iterable(inputs.values())))
+            if _NUMBERS.issuperset(map(type, values)):
+                self._lay(list(map(len, inputs.values())))
+                return values if _DIRECT.issuperset(map(type, values)) else list(map(_number, values))
         arguments: list[Any] = []
+        counts: list[int] = []
         for samples, is_wild in zip(inputs.values(), self._wild, strict=True):
-            values: list[Any]
             if self._detailed:
                 values = [part for each in samples for part in _details(each)]
             elif is_wild:
@@ -164,11 +171,19 @@ class JavaScriptProgram(Loaded):
             else:
                 values = list(map(_VALUE, samples))
                 if _NUMBERS.issuperset(map(type, values)):
-                    arguments.append(len(values))
-                    arguments += values if _DIRECT.issuperset(map(type, values)) else map(_number, values)
+                    counts.append(len(values))
+                    arguments += map(_number, values)
                     continue
-            arguments += written(values)
+            how, text = written(values)
+            counts.append(how)
+            arguments.append(text)
+        self._lay(counts)
         return arguments
+
+    def _lay(self, counts: list[int]) -> None:
+        if counts != self._counts or not self._shape:
+            self._counts = counts
+            self._shape = json.dumps([int(self._detailed), *counts])
 
     # -- out of the engine
 

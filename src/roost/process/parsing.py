@@ -8,6 +8,7 @@ format is text, or bytes if it is not UTF-8. Nothing here raises: what a sensor 
 from __future__ import annotations
 
 import json
+import re
 from typing import Final
 
 from roost.errors import BadPacket
@@ -17,6 +18,7 @@ from roost.wire.senml import Quality, Value
 from roost.wire.values import NUMBER, values_of
 
 _MAX_DIGITS: Final = 400
+_FRACTION: Final = re.compile(rb"[.eE]")  # what an integer has not
 _QUALITIES: Final = {Quality.GOOD: GOOD, Quality.UNCERTAIN: "uncertain", Quality.BAD: "bad"}
 
 
@@ -58,10 +60,7 @@ def _content(value: Value) -> Plain:
 
 
 def _number(payload: bytes) -> Plain:
-    try:
-        return int(payload)
-    except ValueError:
-        return float(payload)
+    return float(payload) if _FRACTION.search(payload) else int(payload)
 
 
 def _json(payload: bytes) -> Plain:

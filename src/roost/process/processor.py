@@ -183,7 +183,7 @@ class Processor:
         if macro is None and len(self._macros) >= self.max_macros:
             self.turned_away += 1
             raise BadMacro(f"{name}: there are {self.max_macros:,} macros, which is the limit")
-        program, references = self._load(definition)
+        program, references = self.load(definition)
         self.dependencies.set(name, definition.topic, [each.topic for each in references])
         views = [self.window.open(each) for each in references]
         if macro is None:
@@ -198,7 +198,8 @@ class Processor:
         self._schedule(macro)
         return macro
 
-    def _load(self, definition: Definition) -> tuple[Program, list[Reference]]:
+    def load(self, definition: Definition) -> tuple[Program, list[Reference]]:
+        """Load the code of a macro, and find out what it refers to; raises `BadMacro`."""
         engine = self._engines.get(definition.language)
         if engine is None:
             known = ", ".join(sorted(self._engines))

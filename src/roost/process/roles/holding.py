@@ -61,6 +61,10 @@ class Holding(Generic[Message]):
         """How many subscriptions are pending; with none, nothing need be offered."""
         return len(self._pending)
 
+    def __contains__(self, ticket: int) -> bool:
+        """Whether this subscription is pending."""
+        return ticket in self._pending
+
     def begin(self, ticket: int, topics: Sequence[str]) -> bool:
         """Hold from now on what comes on these topics and filters; False if there is no room for one more."""
         if len(self._pending) >= self.settings.max_pending:
@@ -81,6 +85,10 @@ class Holding(Generic[Message]):
         tickets = dict.fromkeys([ticket for wanting in self._wanted.matching(topic) for ticket in wanting])
         for ticket in tickets:
             self._hold(self._pending[ticket], _Held(topic, message, size_bytes))
+
+    def keep(self, ticket: int, topic: str, message: Message, size_bytes: int) -> None:
+        """Hold a message for one pending subscription, by whoever knows himself that it may want it."""
+        self._hold(self._pending[ticket], _Held(topic, message, size_bytes))
 
     def release(self, ticket: int, admits: Callable[[str], bool]) -> Released[Message]:
         """End a pending subscription with what it was holding on the topics that turned out to be its own."""

@@ -39,7 +39,7 @@ MAX_LEVELS: Final = 128  # as of every topic of the broker's
 
 _KEYS: Final = ("topic", "roles")
 _ROW_KEYS: Final = ("streams", "default")
-_PREFIXES: Final = ("$share/", "$since/")
+_PREFIXES: Final = ("$share/", "$since/", "$raw/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 // What a macro sees of its node: `Noctua`, `console`, and the run around it. Evaluated first, while nothing is tamed.
 //
-// A run takes its inputs as one list of arguments: per reference a count and so many values, or −1 and the values as
-// JSON, or −2 and the same with marks for what JSON does not have. A value of a reference with wildcards is two
-// arguments, topic and value; in detail it is five. It gives one text, whose first letter says what follows:
+// A run takes its inputs as one list of arguments, and their shape as JSON, which is mostly that of the run before: 1
+// for details or 0, then per reference how many values it has, or −1 if they are one argument, as JSON, or −2 for the
+// same with marks for what JSON does not have. A value of a reference with wildcards is two arguments, topic and value;
+// in detail it is five. It gives one text, whose first letter says what follows:
 //
 //     n number   s text   t text as JSON   j JSON   b bytes in hex   u nothing   o too long   f failure
 //     m topics that were not given   d details are wanted   e one of the above, with state and logs
@@ -13,6 +14,7 @@
   // a macro may hide them
   const { Array, Error, Map, Number, Object, RangeError, Reflect, String, Symbol, TypeError, Uint8Array } = globalThis
   const { apply, getPrototypeOf, isExtensible, ownKeys } = Reflect
+  const { assign } = Object
   const { parse, stringify } = JSON
   const { isInteger, isFinite } = Number
   const evaluate = globalThis.eval
@@ -24,11 +26,14 @@
   const OWN = 3 // NaN, Infinity and undefined, which no one can remove
   const MAX_VALUES = 100000, MAX_REFERENCES = 256, MAX_MESSAGE = 500, MAX_STACK = 4000
   const ROPE = 256 // longer texts may be in pieces, which the binding does not take
-  const DEFAULTS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
+  const SHORT = 16 // values that are copied sooner one by one
   const PLAIN = 1, PAIR = 2, DETAIL = 5 // arguments per value
+  const DEFAULTS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
+  const asked = Object.seal({ ...DEFAULTS, __proto__: null })
 
   const limits = { output: 0, state: 0, log: 0 }
-  let body, slots = [], named = new Map(), inputs, detailed
+  let body, slots = [], named = new Map(), shape, detailed
+  let inputs, given, details // of a run; the last two by slot, as far as they were asked for
   let missing, wantsDetail, stateText, state, logs, room, dropped
   shared.time = 0
   shared.seed = shared.other = shared.runs = 0
@@ -37,61 +42,74 @@
 
   function topic(name, options) {
     if (typeof name !== 'string') throw new TypeError(`a topic is text, not ${typeof name}`)
-    const asked = options === undefined ? DEFAULTS : settings(options)
-    const slot = found(name, asked)
-    if (slot === undefined) return absent(name, asked)
-    if (asked.detail) {
-      if (!detailed) {
-        wantsDetail = true
-        return slot.array ? [] : undefined
-      }
-      const values = slot.details ??= inDetail(slot)
-      return slot.array ? values : values[0]
+    const { cutoff, required, limit, detail } = options === undefined ? DEFAULTS : settings(options)
+    let slot = named.get(name)
+    while (slot !== undefined && (slot.required !== required || slot.limit !== limit || slot.cutoff !== cutoff)) {
+      slot = slot.next
     }
-    if (slot.count === 1 && slot.width === PLAIN && !slot.array) return inputs[slot.at]
-    const values = slot.values ??= plainly(slot)
+    if (slot === undefined) return absent(name, cutoff, required, limit)
+    if (slot.count === 1 && !slot.array && slot.width === PLAIN && !detail) return inputs[slot.at]
+    let values = (detail ? details : given)[slot.number]
+    if (values === undefined) {
+      if (!detail) values = given[slot.number] = slot.width === PLAIN ? flat(slot) : plainly(slot)
+      else if (detailed) values = details[slot.number] = inDetail(slot)
+      else {
+        wantsDetail = true
+        values = []
+      }
+    }
     return slot.array ? values : values[0]
   }
 
-  function found(name, asked) {
-    const list = named.get(name)
-    for (let i = 0; list !== undefined && i < list.length; i++) {
-      const slot = list[i]
-      if (slot.cutoff === asked.cutoff && slot.required === asked.required && slot.limit === asked.limit) return slot
-    }
-    return undefined
-  }
-
-  function absent(name, { cutoff, required, limit }) {
-    missing ??= new Map()
-    if (missing.size <= MAX_REFERENCES) {
-      missing.set(`${cutoff} ${required} ${limit} ${name}`, [name, cutoff, required, limit])
-    }
-    return required > 1 || limit > 1 ? [] : undefined
-  }
-
-  function settings(options) {
-    if (typeof options !== 'object' || options === null) throw new TypeError('the settings of a topic are an object')
-    const names = ownKeys(options)
-    for (let i = 0; i < names.length; i++) {
-      if (!(names[i] in DEFAULTS)) {
-        throw new TypeError(`a topic has cutoff, required, limit and detail, not ${String(names[i])}`)
-      }
-    }
-    const { cutoff = 0, required = 1, limit = 1, detail = false } = options
+  function absent(name, cutoff, required, limit) {
     if (!(isFinite(cutoff) && cutoff >= 0)) throw new RangeError('cutoff is a number of seconds, 0 for no limit')
     if (!(isInteger(required) && required >= 0 && required <= MAX_VALUES)) {
       throw new RangeError(`required is 0 to ${MAX_VALUES}`)
     }
     if (!(isInteger(limit) && limit >= 1 && limit <= MAX_VALUES)) throw new RangeError(`limit is 1 to ${MAX_VALUES}`)
-    return { cutoff: cutoff + 0, required: required + 0, limit, detail: !!detail }
+    missing ??= new Map()
+    if (missing.size <= MAX_REFERENCES) {
+      missing.set(`${cutoff} ${required} ${limit} ${name}`, [name, cutoff + 0, required + 0, limit]) // no −0
+    }
+    return required > 1 || limit > 1 ? [] : undefined
+  }
+
+  // They go into an object that takes no others, in one step of the engine; values that make no sense match no slot.
+  function settings(options) {
+    if (typeof options !== 'object' || options === null) throw new TypeError('the settings of a topic are an object')
+    asked.cutoff = 0
+    asked.required = asked.limit = 1
+    asked.detail = false
+    try {
+      assign(asked, options)
+    } catch (error) {
+      const names = ownKeys(options)
+      for (let i = 0; i < names.length; i++) {
+        if (!(names[i] in asked)) {
+          throw new TypeError(`a topic has cutoff, required, limit and detail, not ${String(names[i])}`)
+        }
+      }
+      throw error
+    }
+    if (asked.cutoff === undefined) asked.cutoff = 0
+    if (asked.required === undefined) asked.required = 1
+    if (asked.limit === undefined) asked.limit = 1
+    return asked
   }
 
   function flat(slot) {
-    const { count, at, width } = slot
-    if (count >= 0) return apply(slice, inputs, [at, at + count * width])
-    const values = parse(inputs[at])
-    return count === -1 ? values : values.map(unmarked)
+    const count = slot.count, at = slot.at
+    if (count < 0) {
+      const values = parse(inputs[at])
+      return count === -1 ? values : values.map(unmarked)
+    }
+    const length = count * slot.width
+    if (length === 2) return [inputs[at], inputs[at + 1]] // a few at once are made sooner than one by one
+    if (length === 3) return [inputs[at], inputs[at + 1], inputs[at + 2]]
+    if (length > SHORT) return apply(slice, inputs, [at, at + length])
+    const list = []
+    for (let i = 0; i < length; i++) list[i] = inputs[at + i]
+    return list
   }
 
   // Marked values: what JSON has as [value], numbers as their text, bytes as {b: hex}, the rest as {a: …} and {o: …}.
@@ -110,9 +128,7 @@
   }
 
   function plainly(slot) {
-    const list = flat(slot)
-    if (slot.width === PLAIN) return list
-    const values = []
+    const list = flat(slot), values = []
     for (let i = 0; i < list.length; i += slot.width) {
       const value = slot.width === PAIR ? list[i + 1] : list[i]
       values.push(slot.wild ? { topic: slot.width === PAIR ? list[i] : list[i + 4], value } : value)
@@ -206,29 +222,37 @@
     return keys.length === OWN && getPrototypeOf(global) === shared.builtins && isExtensible(global)
   }
 
-  function run(time, high, low, kept, inFull, ...values) {
+  // Where the values of each reference stand among the arguments.
+  function lay(text) {
+    const [inFull, ...counts] = parse(text)
+    shape = text
+    detailed = inFull === 1
+    let at = 0
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i], count = counts[i]
+      slot.count = count
+      slot.at = at
+      slot.width = detailed ? DETAIL : slot.wild ? PAIR : PLAIN
+      at += count < 0 ? 1 : count * slot.width
+    }
+  }
+
+  function run(time, high, low, kept, text, ...values) {
     shared.time = time
     shared.seed = high
     shared.other = low
     shared.runs++
     stateText = kept
-    detailed = inFull
     inputs = values
+    given = []
+    details = []
     missing = undefined
     wantsDetail = false
     state = undefined
     logs = undefined
     room = limits.log
     dropped = 0
-    let at = 0
-    for (let i = 0; i < slots.length; i++) {
-      const slot = slots[i], count = values[at++]
-      slot.count = count
-      slot.at = at
-      slot.width = inFull ? DETAIL : slot.wild ? PAIR : PLAIN
-      slot.values = slot.details = undefined
-      at += count < 0 ? 1 : count * slot.width
-    }
+    if (text !== shape) lay(text)
     let outcome
     try {
       outcome = rendered(body())
@@ -236,7 +260,7 @@
     } catch (error) {
       outcome = failed(error)
     }
-    inputs = undefined
+    inputs = given = details = undefined
     if (missing !== undefined) outcome = gaps()
     else if (wantsDetail) outcome = 'd'
     else if (logs !== undefined && outcome[0] !== 'e') outcome = `e${stringify([outcome, null, told()])}`
@@ -266,13 +290,13 @@
     load: (source, again) => {
       body = again ? () => evaluate(source) : evaluate(source)
     },
-    check: source => evaluate(source), // a text with an error at its end: nothing of it runs
     bind: text => {
       named = new Map()
-      slots = parse(text).map(([topic, cutoff, required, limit, array, wild]) => {
-        const slot = { cutoff, required, limit, array, wild, count: 0, at: 0, width: PLAIN }
-        slot.values = slot.details = undefined
-        if (!named.get(topic)?.push(slot)) named.set(topic, [slot])
+      shape = undefined
+      slots = parse(text).map(([topic, cutoff, required, limit, array, wild], number) => {
+        const slot = { number, cutoff, required, limit, array, wild, next: named.get(topic) }
+        slot.count = slot.at = slot.width = 0
+        named.set(topic, slot)
         return slot
       })
     },
