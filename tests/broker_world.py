@@ -24,9 +24,12 @@ from roost.broker.broker import Broker
 from roost.broker.effects import Authenticate, Hangup, Insert, Keep, Pause, Send, Verdict
 from roost.broker.limits import Limits
 from roost.broker.link import Peer
+from roost.broker.macros.macros import Macros
+from roost.broker.roles.keeper import RoleKeeper
 from roost.broker.routes import Trees
 from roost.broker.settings import BrokerSettings
 from roost.machine import SECOND, Effect, Note, Rejected
+from roost.process.roles.lookup_port import GiveUp, LookUp
 
 START = 1_700_000_000 * SECOND
 
@@ -114,10 +117,14 @@ class World:
         gateway: Trees | None = None,
         limits: Limits | None = None,
         rows: dict[bytes, bytes] | None = None,
+        roles: Callable[[], RoleKeeper] | None = None,
+        macros: Callable[[], Macros] | None = None,
     ) -> None:
         self.settings = BrokerSettings(sys_interval_s=0) if settings is None else settings
         self.access = access
         self.gateway = gateway
+        self.roles = roles
+        self.macros = macros
         self.limits = Limits(connects_per_s=0) if limits is None else limits
         self.now = START
         self.disk = Disk(late=late_disk)
@@ -128,6 +135,7 @@ class World:
         self.paused: dict[int, int] = {}
         self.asked: list[Authenticate] = []
         self.inserts: list[Insert] = []
+        self.looked_up: list[LookUp] = []  # not answered, but by `answer`
         self.judge: Callable[[Authenticate], Verdict | None] = lambda asked: Verdict(0, asked.user or b"")
         self.on_effect: Callable[[Effect], None] = lambda _: None
         self._next_link = 1
@@ -142,6 +150,8 @@ class World:
             self.now,
             self.gateway,
             self.limits,
+            roles=None if self.roles is None else self.roles(),
+            macros=None if self.macros is None else self.macros(),
         )
         self.run(self.broker.start(self.now))
 
@@ -210,6 +220,10 @@ class World:
             self.inserts.append(effect)
         elif isinstance(effect, Pause):
             self.paused[effect.link] = effect.until
+        elif isinstance(effect, LookUp):
+            self.looked_up.append(effect)
+        elif isinstance(effect, GiveUp):
+            self.looked_up = [each for each in self.looked_up if each.number != effect.number]
         elif isinstance(effect, Rejected):
             self.rejected.append(effect)
         elif isinstance(effect, Note):
@@ -217,6 +231,14 @@ class World:
         else:
             raise TypeError(f"nobody executes {effect!r}")
         return []
+
+    def answer(self, *roles: str, why: str = "") -> None:
+        """Answer the first look-up of roles, or (with a reason) say that there is no answer."""
+        number = self.looked_up.pop(0).number
+        if why:
+            self.run(self.broker.roles_missed(number, why, self.now))
+        else:
+            self.run(self.broker.roles_found(number, frozenset(roles), self.now))
 
     def write(self, count: int | None = None) -> None:
         """Answer Keeps of a late disk: all, or so many."""

@@ -8,18 +8,23 @@ from its rows.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import partial
 
 from tests import broker_packets as packets
 from tests.broker_packets import props
 from tests.broker_world import Client, World
 
 from roost.broker.effects import Insert
+from roost.broker.macros.macros import Macros
 from roost.broker.message import Message
 from roost.broker.patterns import matches
 from roost.broker.roaming import Roaming
 from roost.broker.settings import DISK, BrokerSettings
 from roost.broker.since import Since
 from roost.machine import Effect
+from roost.naming import Name
+from roost.naming.topic import name_of_topic
 
 GROUP = b"\x08\x05group"
 INSTANT_S = 1e-9  # no two things happen at the same time
@@ -43,7 +48,7 @@ class Halls:
 class Node(World):
     """One of them."""
 
-    def __init__(self, street: Street, number: int) -> None:
+    def __init__(self, street: Street, number: int, macros: Callable[[Node], Macros] | None = None) -> None:
         self.street = street
         self.number = number
         self.is_alive = True
@@ -51,7 +56,8 @@ class Node(World):
         self.streams: dict[bytes, list[Message]] = {}  # what its repo has, by stream
         self.handed: dict[bytes, int] = {}  # how far that was handed on
         settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0, max_inflight=10)
-        super().__init__(settings, gateway=Halls(), late_disk=False)
+        make = None if macros is None else partial(macros, self)
+        super().__init__(settings, gateway=Halls(), late_disk=False, macros=make)
 
     def _start(self) -> None:
         original = self.run
@@ -81,8 +87,8 @@ class Node(World):
 
     def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
         held = self.streams[stream]
-        found: list[tuple[int, Message | None]] = [(number, held[number - 1]) for number in range(low, high + 1)]
-        return found[:limit]
+        high = min(high, len(held), low + limit - 1)
+        return [(number, held[number - 1]) for number in range(low, high + 1)]
 
     # -- the group
 
@@ -94,7 +100,7 @@ class Node(World):
 
     def _insert(self, insert: Insert) -> None:
         for message in insert.messages:
-            stream = panel_of(self.number) + b"\x08" + bytes([len(message.topic)]) + message.topic
+            stream = (Name(panel_of(self.number)) + name_of_topic(message.topic.decode())).value
             held = self.streams.setdefault(stream, [])
             origin = (0, stream, len(held) + 1)
             m = message
@@ -110,6 +116,7 @@ class Node(World):
                     m.time,
                     origin,
                     m.packet_id,
+                    m.lineage,
                 )
             )
         self.run(self.broker.inserted(insert.ticket, "", self.now))
@@ -150,10 +157,11 @@ class _History:
 class Street:
     """The nodes, and what is under way between them."""
 
-    def __init__(self, seed: int, count: int = 2) -> None:
+    def __init__(self, seed: int, count: int = 2, macros: Callable[[Node], Macros] | None = None) -> None:
         self.random = random.Random(seed)
+        self.count = count
         self.now = 0
-        self.nodes = [Node(self, number) for number in range(1, count + 1)]
+        self.nodes = [Node(self, number, macros) for number in range(1, count + 1)]
         self.now = self.nodes[0].now
 
     def alive(self) -> list[Node]:

@@ -5,7 +5,12 @@
     │   ├── BadName           a name, component or URI that the specification forbids
     │   ├── BadPacket         bytes that are not a valid packet; says where and why
     │   ├── BadTopic          an MQTT topic that has no name, or a name that has no topic
+    │   ├── BadMacro          a macro, or a reference in it, that cannot be one
+    │   │   ├── NoMacro       there is none of this name
+    │   │   └── MacroExists   there is one of this name already
     │   └── BadConfig         a setting that cannot be used; says which and what to write instead
+    │       ├── NoRules       no document says who gets what of this topic
+    │       └── RulesExist    one does already
     ├── Untrusted             a signature, key or rule that does not hold; says which rule failed
     │   └── NoKey             the key that is needed is not in the key chain
     ├── Unreachable           the network did not answer
@@ -13,6 +18,7 @@
     │   ├── Nacked            a forwarder refused the Interest, with its reason
     │   └── Disconnected      the face is down
     ├── Refused               a peer answered, and said no (management status codes)
+    ├── Denied                who asks may not; says why
     └── Backpressure          a bounded queue is full; `retry_after_ms` says when to try again
 
 An exception out of a machine that is not one of these is a bug of Roost's own.
@@ -45,8 +51,24 @@ class BadMacro(InvalidInput):
     """A macro, or a reference in it, that cannot be one."""
 
 
+class NoMacro(BadMacro):
+    """There is no macro of this name."""
+
+
+class MacroExists(BadMacro):
+    """There is a macro of this name already."""
+
+
 class BadConfig(InvalidInput):
     """A setting that cannot be used."""
+
+
+class NoRules(BadConfig):
+    """No role-based publishing specification is for exactly this topic."""
+
+
+class RulesExist(BadConfig):
+    """There is a role-based publishing specification for exactly this topic already."""
 
 
 class Untrusted(RoostError):
@@ -83,6 +105,10 @@ class Refused(RoostError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+class Denied(RoostError):
+    """Who asks may not."""
 
 
 class Backpressure(RoostError):

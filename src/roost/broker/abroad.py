@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from roost.broker.filters import Options
+from roost.broker.message import Message
 from roost.broker.recall import Recall
 
 MAX_STREAMS: Final = 20_000  # of which it is known how far they are done, or were handed on
@@ -65,6 +66,11 @@ class Abroad:
         if stream not in self.done and len(self.done) >= MAX_STREAMS:
             del self.done[next(iter(self.done))]
         self.done[stream] = max(number, self.done.get(stream, 0))
+
+    def leaves(self, message: Message) -> bool:
+        """Whether a message is not to be delivered live: it was elsewhere, or a past that is being delivered has it."""
+        origin = message.origin
+        return origin is not None and (self.done.get(origin[1], 0) >= origin[2] or self.covers(message.topic))
 
     def covers(self, topic: bytes) -> bool:
         """Whether live messages of a topic are left to a past that is being delivered."""

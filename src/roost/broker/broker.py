@@ -30,10 +30,15 @@ from roost.broker.effects import Verdict
 from roost.broker.handlers import dispatch
 from roost.broker.limits import Limits
 from roost.broker.link import Peer
+from roost.broker.macros import claiming, processing
+from roost.broker.macros.macros import Macros
 from roost.broker.message import Message
 from roost.broker.packets.reasons import SERVER_SHUTTING_DOWN
 from roost.broker.recall import History
 from roost.broker.roaming import Roaming
+from roost.broker.roles import answering, governing
+from roost.broker.roles.keeper import RoleKeeper
+from roost.broker.roles.sources import Source
 from roost.broker.routes import Trees
 from roost.broker.routing import publish_anywhere
 from roost.broker.settings import BrokerSettings
@@ -41,6 +46,8 @@ from roost.broker.settling import settle
 from roost.broker.statistics import Statistics
 from roost.broker.timers import earlier
 from roost.machine.contract import Effect, Randomness
+from roost.process.definition import Definition
+from roost.process.roles.specification import Specification
 
 
 class Broker:
@@ -55,9 +62,16 @@ class Broker:
         now: int = 0,
         gateway: Trees | None = None,
         limits: Limits | None = None,
+        roles: RoleKeeper | None = None,
+        macros: Macros | None = None,
     ) -> None:
         self.core: Final = Core(settings, access, randomness, now, gateway, Limits() if limits is None else limits)
+        self.core.macros = macros
+        if roles is not None:
+            governing.begin(self.core, roles)
         loading.load(self.core, rows)
+        if roles is not None:
+            governing.go_by(self.core, roles, roles.documents)
         handing.resume(self.core)
         self._system_due = 0
         self._eager = False  # more of a past, or of what is retained, can go out at once
@@ -71,6 +85,8 @@ class Broker:
         if core.settings.sys_interval_s:
             self._system_due = now
         loading.wake(core, now)
+        if core.macros is not None and core.macros.tree is None:
+            claiming.begin(core.macros, now)
         return self.tick(now)
 
     def opened(self, link: int, peer: Peer, now: int) -> list[Effect]:
@@ -103,6 +119,13 @@ class Broker:
         lifetimes.tick(core, now)
         for topic in core.retained.expire(now):
             core.ledger.forget_retained(topic, sync=False)
+            if core.roles is not None and core.roles.heard(topic):
+                core.router.forget()
+        if core.roles is not None:
+            answering.take_in(core, core.roles, core.roles.lookup.tick(now), now)
+        if core.macros is not None:
+            processing.tick(core, core.macros, now)
+            claiming.tick(core, core.macros, now)
         if core.ledger.retry and core.ledger.retry <= now:
             core.ledger.try_again()
         if core.roaming is not None:
@@ -124,6 +147,10 @@ class Broker:
             due = earlier(due, self._system_due)
         if core.roaming is not None:
             due = earlier(due, core.roaming.deadline())
+        if core.roles is not None:
+            due = earlier(due, core.roles.lookup.deadline())
+        if core.macros is not None:
+            due = earlier(due, core.macros.deadline())
         return earlier(due, core.ledger.retry) if core.ledger.retry else due
 
     # -- the disk, groups and the driver's buffers
@@ -141,11 +168,16 @@ class Broker:
     def inserted(self, ticket: int, refusal: str, now: int) -> list[Effect]:
         """The messages of an Insert are in their group, or refused: then `refusal` says why."""
         entering.inserted(self.core, ticket, refusal)
+        if self.core.macros is not None:
+            processing.inserted(self.core, self.core.macros, ticket, refusal, now)
         return self._finish(now)
 
     def join(self, history: History, roaming: Roaming | None, now: int) -> list[Effect]:
         """Groups are there: go on with the pasts that a restart interrupted."""
         loading.join(self.core, history, roaming)
+        if self.core.macros is not None:
+            claiming.begin(self.core.macros, now)
+            claiming.tick(self.core, self.core.macros, now)
         return self._finish(now)
 
     @property
@@ -181,6 +213,54 @@ class Broker:
     def held(self, sizes: list[tuple[int, int]], now: int) -> list[Effect]:
         """So many bytes of links wait in the driver, for they are no whole WebSocket frame yet."""
         buffers.held(self.core, sizes)
+        return self._finish(now)
+
+    # -- macros, where they are configured
+
+    def define_macro(self, definition: Definition, now: int) -> list[Effect]:
+        """Have a macro, or have it do something else from the next message on; raises `BadMacro`."""
+        if self.core.macros is not None:
+            claiming.define(self.core, self.core.macros, definition, now)
+        return self._finish(now)
+
+    def delete_macro(self, name: str, now: int) -> list[Effect]:
+        """Have a macro no more from the next message on; raises `NoMacro`."""
+        if self.core.macros is not None:
+            claiming.delete(self.core, self.core.macros, name, now)
+        return self._finish(now)
+
+    # -- roles, where they are configured
+
+    def roles_found(self, number: int, roles: frozenset[str], now: int, until: int | None = None) -> list[Effect]:
+        """The answer to a `LookUp`; `until` is when the source says that it ends."""
+        if self.core.roles is not None:
+            keeper = self.core.roles
+            answering.take_in(self.core, keeper, keeper.lookup.answered(number, roles, now, until), now)
+        return self._finish(now)
+
+    def roles_missed(self, number: int, why: str, now: int) -> list[Effect]:
+        """A `LookUp` has no answer."""
+        if self.core.roles is not None:
+            keeper = self.core.roles
+            answering.take_in(self.core, keeper, keeper.lookup.failed(number, why, now), now)
+        return self._finish(now)
+
+    def roles_changed(self, user: str, now: int) -> list[Effect]:
+        """The roles of a user are others than they were, says the source."""
+        if self.core.roles is not None:
+            governing.find_again(self.core, self.core.roles, user, now)
+        return self._finish(now)
+
+    def roles_reloaded(self, base: Iterable[Specification], source: Source | None, now: int) -> list[Effect]:
+        """The files say other things than before; raises `BadConfig`, and all stays as it was."""
+        if self.core.roles is not None:
+            governing.reload(self.core, self.core.roles, base, source)
+        return self._finish(now)
+
+    def document_changed(self, topic: str, document: Specification | None, now: int) -> list[Effect]:
+        """Have a document hold from now on, or none; raises `BadConfig`, and all stays as it was."""
+        if self.core.roles is not None:
+            governing.change(self.core, self.core.roles, topic, document)
         return self._finish(now)
 
     # -- commands
@@ -231,6 +311,10 @@ class Broker:
         self._now = now
         core = self.core
         self._eager = False
+        if core.macros is not None and core.macros.samples:
+            processing.proceed(core, core.macros, now)
+        if core.roles is not None:
+            answering.ask(core, core.roles, now)
         if core.recalling:
             self._eager = recalling.proceed(core, now)
         if core.handing or core.resting:

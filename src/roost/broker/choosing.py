@@ -14,7 +14,8 @@ from zlib import crc32
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.message import Message
-from roost.broker.routing import has_room
+from roost.broker.roles.presenting import given
+from roost.broker.routing import has_room, is_undecided
 from roost.broker.session import Session
 from roost.broker.shared import Group, whole_filter
 from roost.broker.track import SOMEWHERE, Open
@@ -33,6 +34,9 @@ def share(core: Core, group: Group, message: Message, sync: bool, now: int) -> N
         if sharing.is_done(filter_, stream, number):
             sharing.note(filter_, stream, number, None)
             return
+    if core.roles is not None and is_undecided(core, group, message):
+        core.roles.hold_for_group(group, message)
+        return
     chosen = choose(core, message, able(core, group, message))
     if chosen is not None:
         give(core, group, chosen, message, sync, now, is_first=True)
@@ -40,18 +44,13 @@ def share(core: Core, group: Group, message: Message, sync: bool, now: int) -> N
 
 def wants(session: Session, message: Message) -> bool:
     """Whether a session is to get a message live: not if it had it elsewhere, or a recall brings it."""
-    abroad = session.abroad
-    if abroad is None or message.origin is None:
-        return True
-    if abroad.done.get(message.origin[1], 0) >= message.origin[2]:
-        return False
-    return not abroad.covers(message.topic)
+    return session.abroad is None or not session.abroad.leaves(message)
 
 
 def able(core: Core, group: Group, message: Message) -> list[Session]:
     """Members who may read it; only those who are online, if any is."""
     members = [core.numbers[number] for number in group.members()]
-    readers = [each for each in members if core.access.may_receive(each.user, each.client, message.topic)]
+    readers = [each for each in members if given(core, each, group.filter, message) is not None]
     return [each for each in readers if is_online(core, each)] or readers
 
 
@@ -59,7 +58,7 @@ def choose(core: Core, message: Message, pool: list[Session]) -> Session | None:
     """The first by rank; if that one is here and has no room, the first of those here who has."""
     assert message.origin is not None  # noqa: S101  it comes out of a group
     name = message.origin[1] + message.origin[2].to_bytes(8, "big")
-    ranked = sorted([(_rank(name, each.client), each.client, each.number) for each in pool], reverse=True)
+    ranked = sorted([(rank(name, each.client), each.client, each.number) for each in pool], reverse=True)
     first = core.numbers[ranked[0][2]] if ranked else None
     if first is None or is_elsewhere(first) or has_room(core, first, message):
         return first
@@ -67,7 +66,7 @@ def choose(core: Core, message: Message, pool: list[Session]) -> Session | None:
     return next((each for each in here[:_MAX_TRIES] if has_room(core, each, message)), first)
 
 
-def _rank(name: bytes, client: bytes) -> int:
+def rank(name: bytes, client: bytes) -> int:
     """A number that depends on every bit of both, for CRC-32 alone would favour some clients."""
     rank = crc32(name + client)
     rank = ((rank ^ rank >> 16) * 0x85EB_CA6B) & _WORD
@@ -119,6 +118,7 @@ def give(
         return
     identifiers = [options.identifier] if options.identifier else None
     retained = message.retain and options.retain_as_published
-    deliver(core, chosen, message, qos, retained, identifiers, sync, 0, (group.name, group.filter), now)
+    dressed = given(core, chosen, group.filter, message) or message
+    deliver(core, chosen, dressed, qos, retained, identifiers, sync, 0, (group.name, group.filter), now)
     if roaming is not None and qos:
         roaming.hand(chosen, message)

@@ -10,16 +10,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from roost.broker.access import Access
+from roost.broker.announcement import RESERVED
 from roost.broker.effects import Hangup, Insert, Send
 from roost.broker.filters import Options
 from roost.broker.handout import STEPS, Handing
 from roost.broker.ledger import Ledger
 from roost.broker.limits import Limiter, Limits
 from roost.broker.link import CLOSED, Held, Link
+from roost.broker.macros.macros import RESULTS, Macros
 from roost.broker.message import Message
 from roost.broker.recall import History
 from roost.broker.retained import Retained
 from roost.broker.roaming import Roaming
+from roost.broker.roles.keeper import RoleKeeper
 from roost.broker.routes import Router, Trees
 from roost.broker.session import Session
 from roost.broker.settings import DISK, BrokerSettings
@@ -89,6 +92,8 @@ class Core:
         self.doomed: list[tuple[Link, int, str]] = []  # to be hung up at the end of this call; bound: the links
         self.capped: list[Link] = []  # they used up their room in the last call; bound: the links
         self.history: History | None = None  # where the past is, once groups are joined
+        self.macros: Macros | None = None  # what refines messages next to the data; None: nothing does
+        self.roles: RoleKeeper | None = None  # who gets which stream of a topic; None: permissions are all
         self.roaming: Roaming | None = None  # as above, who tells other nodes of sessions
         self.recalling: Final[dict[int, Session]] = {}  # sessions that get a past; bound: the sessions
         self.handing: Final[dict[int, Handing]] = {}  # sessions that get retained messages; bound: the sessions
@@ -151,6 +156,10 @@ class Core:
         """Whether a session has a link."""
         session = self.numbers.get(number)
         return session is not None and session.link is not None
+
+    def is_reserved(self, topic: bytes) -> bool:
+        """Whether no client can publish on a topic: those of the server, of its nodes, and of macros."""
+        return topic.startswith((b"$SYS/", RESERVED)) or (self.macros is not None and topic.startswith(RESULTS))
 
     def send(self, link: Link, chunk: bytes) -> None:
         """Have bytes written to a link at the end of this call."""

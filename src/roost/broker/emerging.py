@@ -16,9 +16,12 @@ from roost.broker.announcement import RESERVED, SESSIONS, decode_announcement
 from roost.broker.beat import TOPIC, decode_beat
 from roost.broker.choosing import share, wants
 from roost.broker.core import Core
+from roost.broker.macros import claiming
+from roost.broker.macros.record import TOPICS
+from roost.broker.macros.repeating import is_repeated
 from roost.broker.message import Message
 from roost.broker.receipts import Receipt
-from roost.broker.routing import deliver_to, retain, route_of
+from roost.broker.routing import deliver_to, hold_for, retain, route_of
 from roost.broker.settings import DISK
 from roost.errors import BadPacket
 from roost.machine.contract import Rejected
@@ -48,6 +51,11 @@ def _emerge(core: Core, message: Message, now: int) -> None:
         _note(core, message)
     if message.time < core.began:
         return  # it is history here, and only holds on
+    if core.macros is not None:
+        if message.lineage and is_repeated(core.macros, message):
+            return
+        if route.touched:
+            core.macros.collect(message)
     roaming = core.roaming if message.qos else None
     for target in route.targets:
         session = target.session
@@ -57,6 +65,8 @@ def _emerge(core: Core, message: Message, now: int) -> None:
                 roaming.hand(session, message)
     for group in route.groups:
         share(core, group, message, sync, now)
+    if route.waiting:
+        hold_for(core, route, message)
 
 
 def _note(core: Core, message: Message) -> None:
@@ -107,6 +117,10 @@ def _hear(core: Core, message: Message, now: int) -> None:
     try:
         if message.topic == TOPIC:
             hearing.hear_beat(core, decode_beat(message.payload), now)
+        elif message.topic.startswith(TOPICS):
+            said = None if core.macros is None else core.macros.parts.take(origin[1], message.payload)
+            if said is not None and core.macros is not None:
+                claiming.hear(core, core.macros, said, now)
         elif message.topic.startswith(SESSIONS):
             hearing.hear(core, decode_announcement(message.payload), origin[1], message.time, now)
     except BadPacket as error:

@@ -141,3 +141,33 @@ class Subscriptions:
                 branches.append(following)
                 depths.append(depth + 1)
         return found
+
+    def crossing(self, filter_: bytes) -> list[tuple[bytes, int, Options]]:
+        """Every subscription by a filter that has a topic in common with this one: the filter, who and how.
+
+        The order is always the same: by arrival of branches, depth first.
+        """
+        found: list[tuple[bytes, int, Options]] = []
+        levels = filter_.split(b"/")
+        branches: list[tuple[_Branch, int, list[bytes]]] = [(self._root, 0, [])]  # the next one to be visited last
+        while branches:
+            branch, depth, path = branches.pop()
+            rest = depth < len(levels) and levels[depth] == _HASH
+            if depth == len(levels) or rest:
+                found += [(b"/".join(path), who, options) for who, options in branch.who.items()]
+            for level, following in reversed(branch.levels.items()):
+                if not path and _passes_by(level, levels[0]):
+                    continue
+                if level == _HASH:
+                    found += [(b"/".join([*path, level]), who, options) for who, options in following.who.items()]
+                elif rest:
+                    branches.append((following, depth, [*path, level]))
+                elif depth < len(levels) and (_PLUS in (level, levels[depth]) or level == levels[depth]):
+                    branches.append((following, depth + 1, [*path, level]))
+        return found
+
+
+def _passes_by(level: bytes, other: bytes) -> bool:
+    """Whether one is a wildcard that does not reach the other, which is reserved [MQTT-4.7.2-1]."""
+    wild = (_PLUS, _HASH)
+    return (level in wild and other.startswith(_DOLLAR)) or (other in wild and level.startswith(_DOLLAR))

@@ -20,6 +20,7 @@ from roost.broker.handout import STEPS, Handing, Handout
 from roost.broker.link import Link
 from roost.broker.message import Message
 from roost.broker.retained import Entry
+from roost.broker.roles.presenting import given, heard_on, is_decided
 from roost.broker.session import Session
 from roost.broker.since import Since
 
@@ -39,7 +40,7 @@ def begin(core: Core, link: Link, session: Session, filters: dict[bytes, bool], 
     for filter_, plain in filters.items():
         end(core, session, filter_)
         store = core.system if filter_.startswith(_SYSTEM) else core.retained
-        handing.handouts[filter_] = Handout(filter_, store, plain=plain)
+        handing.handouts[filter_] = Handout(filter_, store, plain=plain, heard_on=heard_on(core, filter_))
     core.steps = _turn(core, handing, core.steps, now)
     for filter_ in filters:
         handout = handing.handouts.get(filter_)
@@ -116,7 +117,8 @@ def resume(core: Core) -> None:
             core.ledger.forget_recall(session.client, key)
             continue
         handing = core.resting.setdefault(session.number, Handing(session))
-        handout = Handout(filter_, core.retained, plain=since.number > 0, at=place)
+        heard = heard_on(core, filter_)
+        handout = Handout(filter_, core.retained, plain=since.number > 0, at=place, heard_on=heard)
         handout.stored = True
         handing.handouts[filter_] = handout
 
@@ -136,12 +138,15 @@ def _turn(core: Core, handing: Handing, steps: int, now: int) -> int:
             steps -= 1
             _finish(core, handing, handout)
             continue
+        if not is_decided(core, session, handout.filter):
+            break
         entry, visited = handout.look(steps, now)
         steps -= max(1, visited)
-        if entry is not None and _is_wanted(core, session, handout, options, entry):
-            if not _fits(core, session, entry.message):
+        message = None if entry is None else _wanted(core, session, handout, options, entry)
+        if message is not None:
+            if not _fits(core, session, message):
                 break
-            _give(core, session, options, entry.message, now)
+            _give(core, session, options, message, now)
         moved = handout
         if not handout.pass_by():
             moved = None
@@ -163,15 +168,17 @@ def _fits(core: Core, session: Session, message: Message) -> bool:
     )
 
 
-def _is_wanted(core: Core, session: Session, handout: Handout, options: Options, entry: Entry[Message]) -> bool:
+def _wanted(core: Core, session: Session, handout: Handout, options: Options, entry: Entry[Message]) -> Message | None:
+    """What a session is given of a retained message, None if nothing."""
     message = entry.message
     fleeting = min(message.qos, options.qos) == 0 and not core.queue_qos0
-    return (
-        handout.is_due(entry, fleeting=fleeting)
-        and not (options.no_local and message.publisher == session.client)  # [MQTT-3.8.3-3]
-        and not (handout.plain and core.gateway is not None and core.gateway.of(entry.topic) is not None)
-        and core.access.may_receive(session.user, session.client, entry.topic)
-    )
+    if (
+        not handout.is_due(entry, fleeting=fleeting)
+        or (options.no_local and message.publisher == session.client)  # [MQTT-3.8.3-3]
+        or (handout.plain and core.gateway is not None and core.gateway.of(entry.topic) is not None)
+    ):
+        return None
+    return given(core, session, handout.filter, message)
 
 
 def _give(core: Core, session: Session, options: Options, message: Message, now: int) -> None:

@@ -28,6 +28,7 @@ from roost.broker.packets.reasons import SESSION_TAKEN_OVER
 from roost.broker.queueing import keep_only, over
 from roost.broker.receipts import Told
 from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
+from roost.broker.roles.presenting import given, heard_on, is_decided
 from roost.broker.session import MAX_PACKET_ID, Delivery, Session
 from roost.broker.settling import leave_to
 from roost.broker.since import Since
@@ -186,24 +187,35 @@ def catch_up(core: Core, now: int) -> None:
         options = session.subscriptions.get(filter_)
         if core.history is None or options is None or session.gone or session.link is not None:
             continue
+        if not is_decided(core, session, filter_):
+            core.unheard.append((session, filter_, time))
+            continue
         held = {delivery.message.origin for delivery in [*session.again, *session.queue]}
-        for stream in core.history.streams(filter_):
+        for stream in streams_of(core, filter_):
             low, high = core.history.first(stream, Since(time)), core.history.present(stream)
             for _, message in core.history.read(stream, low, high, MAX_CAUGHT_UP):
                 if message is not None and message.origin not in held and message.time >= max(time, core.began):
-                    _queue(core, session, options, message, now)
+                    _queue(core, session, filter_, options, message, now)
 
 
-def _queue(core: Core, session: Session, options: Options, message: Message, now: int) -> None:
+def streams_of(core: Core, filter_: bytes) -> list[bytes]:
+    """The streams on which anything can have come for a filter."""
+    history = core.history
+    found = [] if history is None else [each for heard in heard_on(core, filter_) for each in history.streams(heard)]
+    return list(dict.fromkeys(found))
+
+
+def _queue(core: Core, session: Session, filter_: bytes, options: Options, message: Message, now: int) -> None:
     qos = min(message.qos, options.qos)
     done = 0 if session.abroad is None or message.origin is None else session.abroad.done.get(message.origin[1], 0)
     if not qos or (message.origin is not None and message.origin[2] <= done):
         return
     if options.no_local and message.publisher == session.client:
         return
-    if core.access.may_receive(session.user, session.client, message.topic):
+    mine = given(core, session, filter_, message)
+    if mine is not None:
         identifiers = [options.identifier] if options.identifier else None
-        deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
+        deliver(core, session, mine, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
 
 
 def _forget_done(core: Core, session: Session, abroad: Abroad, said: Announcement) -> None:

@@ -8,6 +8,8 @@
     h | client | filter        a past that a session is getting, and how far
     p | stream                 how far a stream of a group was handed on
     b                          when this broker first had groups
+    d | topic                  an RBPS document that was changed, or taken back, at run time
+    m | name                   a macro: its definition, and where it stands
 
 The later of two changes to a row in one call wins. A call that changed rows has a ticket; what must not leave before
 the rows are safe waits for that ticket. What the disk refuses is tried again until something newer stands for it, so
@@ -23,7 +25,7 @@ from typing import Final
 from roost.broker.effects import Keep
 from roost.broker.message import Message
 from roost.broker.message_rows import delivery_value, identifier_value, message_value
-from roost.broker.rows import number_value
+from roost.broker.rows import number_value, seal
 from roost.broker.session import Delivery, Session
 from roost.broker.session_rows import filter_value, recall_value, session_value
 from roost.broker.since import Since
@@ -37,6 +39,8 @@ RETAINED: Final = b"r"
 RECALL: Final = b"h"
 POSITION: Final = b"p"
 BEGAN: Final = b"b"
+DOCUMENT: Final = b"d"
+MACRO: Final = b"m"
 RETRY: Final = SECOND
 FAR: Final = 1 << 60  # a ticket that is not known yet
 
@@ -141,6 +145,14 @@ class Ledger:
     def save_beginning(self, began: int) -> None:
         """Write when this broker first had groups."""
         self._change(BEGAN, number_value(began), sync=True)
+
+    def save_macro(self, name: str, record: bytes, sync: bool) -> int:  # noqa: FBT001  a C call
+        """Write what is known of a macro; returns what to wait for."""
+        return self._change(MACRO + name.encode(), seal(record), sync)
+
+    def save_document(self, topic: bytes, value: bytes | None) -> None:
+        """Write a document that was changed, or (None) that it is the file's again."""
+        self._change(DOCUMENT + topic, value, sync=True)
 
     def forget_session(self, session: Session, sync: bool) -> int:  # noqa: FBT001  a C call
         """Delete everything of a session; returns what to wait for."""

@@ -143,6 +143,8 @@ def end(core: Core, session: Session, now: int) -> None:
             let_go(core, session, delivery)
         else:
             _hand_on(core, delivery, now)
+    if core.roles is not None:
+        core.roles.left(session)
 
 
 def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
@@ -154,7 +156,7 @@ def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
         return
     group = core.router.shares.group(delivery.shared[0], delivery.shared[1])
     if group is not None:
-        sync = route_of(core, delivery.message.topic).level > 0
+        sync = route_of(core, delivery.message.stream or delivery.message.topic).level > 0
         deliver_shared(core, group, delivery.message, sync, 0, now)
 
 

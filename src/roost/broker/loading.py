@@ -12,7 +12,20 @@ from typing import Final
 
 from roost.broker import entering, lifetimes, recalling, wills
 from roost.broker.core import Core
-from roost.broker.ledger import BEGAN, DELIVERY, FAR, FILTER, IDENTIFIER, POSITION, RECALL, RETAINED, SESSION
+from roost.broker.ledger import (
+    BEGAN,
+    DELIVERY,
+    DOCUMENT,
+    FAR,
+    FILTER,
+    IDENTIFIER,
+    MACRO,
+    POSITION,
+    RECALL,
+    RETAINED,
+    SESSION,
+)
+from roost.broker.macros.record import decode_record
 from roost.broker.memory import set_will
 from roost.broker.message import Message
 from roost.broker.message_rows import read_delivery, read_identifier, read_message
@@ -20,9 +33,10 @@ from roost.broker.queueing import enqueue
 from roost.broker.recall import History
 from roost.broker.roaming import Roaming
 from roost.broker.routing import publish, route_of
-from roost.broker.rows import BadRow, read_number
+from roost.broker.rows import BadRow, read_number, unseal
 from roost.broker.session import QUEUED, RECEIVED, RELEASED, SENT, Delivery, Session, packet_id_of
 from roost.broker.session_rows import read_filter, read_recall, read_session
+from roost.errors import BadPacket
 from roost.machine.contract import Note
 
 _SAMPLE_BYTES: Final = 64  # of a key
@@ -44,9 +58,15 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
                 core.positions[key[1:]] = read_number(value)
             elif kind == BEGAN:
                 core.began = read_number(value)
+            elif kind == MACRO:
+                if core.macros is not None:
+                    core.macros.remember(decode_record(unseal(value).rest()))
+            elif kind == DOCUMENT:
+                if core.roles is not None:
+                    core.roles.documents.load(key[1:], value)
             else:
                 later.append((key, value))
-        except BadRow:
+        except (BadRow, BadPacket):
             bad.append(key)
     deliveries: dict[int, list[Delivery]] = {}
     for key, value in later:

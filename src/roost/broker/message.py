@@ -36,6 +36,7 @@ class Message:
         origin: tuple[int, bytes, int] | None = None,
         packet_id: int = 0,
         lineage: bytes = b"",
+        stream: bytes = b"",
     ) -> None:
         self.topic: Final = topic
         self.payload: Final = payload
@@ -48,6 +49,7 @@ class Message:
         self.origin: Final = origin  # (tree, stream, number) of what came out of a group
         self.packet_id: Final = packet_id  # its publisher's, if it may send it again at another node
         self.lineage: Final = lineage  # of a macro's result, the whole element of its reading; empty for all others
+        self.stream: Final = stream  # the topic of what is given in place of this one; empty: it is itself
         self.size: Final = len(topic) + len(payload) + len(kept) + len(lineage) + OVERHEAD_BYTES
         self.shared = False  # there may be encodings, and `Core.encoded` has it
         self._plain_v4 = b""

@@ -16,13 +16,14 @@ def _message(message: Message) -> bytes:
         (
             blob(message.topic, 2),
             blob(message.payload, 4),
-            bytes((message.qos << 1 | (1 if message.retain else 0),)),
+            bytes((message.qos << 1 | (1 if message.retain else 0) | (8 if message.stream else 0),)),
             blob(message.kept, 4),
             message.expires.to_bytes(8, "big"),
             blob(message.publisher, 2),
             message.time.to_bytes(8, "big"),
             message.packet_id.to_bytes(2, "big"),
             origin,
+            blob(message.stream, 2) if message.stream else b"",
         )
     )
 
@@ -32,7 +33,9 @@ def _read_message(row: Row) -> Message:
     kept, expires, publisher, time = row.blob(4), row.number(8), row.blob(2), row.number(8)
     packet_id = row.number(2)
     origin = (row.number(4), row.blob(4), row.number(8)) if row.number(1) else None
-    return Message(topic, payload, flags >> 1, flags & 1 == 1, kept, expires, publisher, time, origin, packet_id)
+    stream = row.blob(2) if flags & 8 else b""
+    qos, retain = flags >> 1 & 3, flags & 1 == 1
+    return Message(topic, payload, qos, retain, kept, expires, publisher, time, origin, packet_id, stream=stream)
 
 
 def message_value(message: Message) -> bytes:

@@ -54,6 +54,10 @@ class Nodes:
         """Whether a node is taken for gone, or was not heard yet."""
         return panel in self._silent or panel not in self._signs
 
+    def living(self) -> list[bytes]:
+        """The panels of those that were heard and are not silent."""
+        return [panel for panel in self._signs if panel not in self._silent]
+
     def listen(self, now: int) -> bool:
         """See who fell silent; whether anybody did."""
         silent = [panel for panel, at in self._signs.items() if at + SILENCE <= now and panel not in self._silent]

@@ -61,13 +61,24 @@ class _Strand:
 
 
 class Recall:
-    """The past of one filter; `places` are the next numbers of streams, as an earlier process left them."""
+    """The past of one filter; `places` are the next numbers of streams, as an earlier process left them.
 
-    def __init__(self, filter_: bytes, since: Since, history: History, places: dict[bytes, int] | None = None) -> None:
+    `heard_on` are the topics and filters that it is looked for on, if these are others than the filter.
+    """
+
+    def __init__(
+        self,
+        filter_: bytes,
+        since: Since,
+        history: History,
+        places: dict[bytes, int] | None = None,
+        heard_on: list[bytes] | None = None,
+    ) -> None:
         self.filter: Final = filter_
         self.since: Final = since
         self.left_out = 0  # what a client of 3.1.1 could not tell from the living
-        self._levels: Final = filter_.split(b"/")
+        self._heard_on: Final = [filter_] if heard_on is None else heard_on
+        self._levels: Final = [heard.split(b"/") for heard in self._heard_on]
         self._history: Final = history
         self._strands: Final[dict[bytes, _Strand]] = {}  # bound: MAX_STREAMS
         self._heap: list[tuple[int, bytes]] = []  # (event time, stream) of what comes next; bound: as above
@@ -85,7 +96,8 @@ class Recall:
 
     def covers(self, topic: bytes) -> bool:
         """Whether messages of a topic are left to it."""
-        return matches(self._levels, topic.split(b"/"))
+        levels = topic.split(b"/")
+        return any(matches(heard, levels) for heard in self._levels)
 
     def places(self) -> dict[bytes, int]:
         """The next number of each stream, to go on with later."""
@@ -111,7 +123,7 @@ class Recall:
 
     def _refresh(self) -> bool:
         """Look for streams that are behind the present; whether there are any."""
-        for stream in self._history.streams(self.filter):
+        for stream in [stream for heard in self._heard_on for stream in self._history.streams(heard)]:
             if stream not in self._strands and len(self._strands) < MAX_STREAMS:
                 known = self._places.get(stream)
                 low = self._history.first(stream, self.since) if known is None else known

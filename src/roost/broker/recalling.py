@@ -17,6 +17,7 @@ from roost.broker.delivery import deliver
 from roost.broker.filters import Options
 from roost.broker.link import Link
 from roost.broker.recall import Recall
+from roost.broker.roles.presenting import given, heard_on, is_decided
 from roost.broker.session import Session
 from roost.broker.since import Since
 
@@ -30,14 +31,14 @@ def begin(core: Core, session: Session, filter_: bytes, options: Options, since:
     """Have a session get the past of a filter, then what comes."""
     if core.history is None:
         return
-    _add(core, session, Recall(filter_, since, core.history), options)
+    _add(core, session, Recall(filter_, since, core.history, None, heard_on(core, filter_)), options)
 
 
 def resume(core: Core, session: Session, filter_: bytes, since: Since, places: dict[bytes, int]) -> None:
     """Go on with what an earlier process began."""
     options = session.subscriptions.get(filter_)
     if core.history is not None and options is not None:
-        _add(core, session, Recall(filter_, since, core.history, places), options)
+        _add(core, session, Recall(filter_, since, core.history, places, heard_on(core, filter_)), options)
 
 
 def _add(core: Core, session: Session, recall: Recall, options: Options) -> None:
@@ -86,6 +87,8 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
         if session.held_bytes * 2 > core.max_queued_bytes:  # the bounds of the queue are for the living
             break
         replay = abroad.replays[0]
+        if not is_decided(core, session, replay.recall.filter):
+            break
         if not replay.recall.begun:
             if has_begun:
                 break
@@ -100,10 +103,11 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
         options = replay.options
         if options.no_local and message.publisher == session.client:  # [MQTT-3.8.3-3]
             continue
-        if core.access.may_receive(session.user, session.client, message.topic):
+        mine = given(core, session, replay.recall.filter, message)
+        if mine is not None:
             qos = min(message.qos, options.qos)
             identifiers = [options.identifier] if options.identifier else None
-            deliver(core, session, message, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
+            deliver(core, session, mine, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
             if qos and core.roaming is not None:
                 core.roaming.hand(session, message)
     if left < before and abroad.replays:

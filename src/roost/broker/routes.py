@@ -7,6 +7,7 @@ What happens to a message on its route is in `roost.broker.routing`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from roost.broker.filters import Options, Subscriptions, cost_of, own_cost_of
@@ -33,8 +34,9 @@ class Trees(Protocol):
 class Target:
     """A session that gets what a topic brings, and how."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, name: bytes = b"") -> None:
         self.session: Final = session
+        self.name: Final = name  # the topic as which it gets what another one brings; empty: as it is
         self.qos = 0
         self.identifiers: list[int] | None = None
         self.retain_as_published = False
@@ -52,7 +54,7 @@ class Target:
             self.identifiers.append(options.identifier)
         self.retain_as_published = self.retain_as_published or options.retain_as_published
         self.no_local = self.no_local or options.no_local
-        self.simple = self.identifiers is None and not self.no_local
+        self.simple = self.identifiers is None and not self.no_local and not self.name
 
 
 class Route:
@@ -64,6 +66,8 @@ class Route:
         self.tree: Final = tree
         self.targets: list[Target] = []
         self.groups: list[Group] = []
+        self.waiting: list[Session] = []  # they may get it once their roles are known
+        self.touched = False  # a macro looks at it
         self.plain = False  # targets are all there is to it
         self.valid = True
 
@@ -76,6 +80,7 @@ class Router:
         self.shares: Final = Shares()
         self.routes: dict[bytes, Route] = {}
         self.routes_bytes = 0  # of those that were made since all were forgotten, and of links' tables
+        self.heard_on: Callable[[bytes], list[bytes]] | None = None  # where else something comes for a filter, by roles
         self._tables: dict[int, dict[bytes, Route]] = {}  # of links that remember some, by link; bound: the links
         self._own_bytes = 0  # of filters, beside their branches
         self.levels = Subscriptions()  # durability by filter; its subscribers are places in `settings.durable`
@@ -139,9 +144,10 @@ class Router:
         if bare.find(b"+") >= 0 or bare.endswith(b"#"):
             self.forget()
             return
-        route = self.routes.pop(bare, None)
-        if route is not None:
-            route.valid = False
+        for topic in [bare] if self.heard_on is None else self.heard_on(bare):
+            route = self.routes.pop(topic, None)
+            if route is not None:
+                route.valid = False
 
     def forget(self) -> None:
         """Forget all routes."""

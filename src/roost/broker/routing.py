@@ -15,6 +15,8 @@ from typing import Final
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.message import Message
+from roost.broker.roles.presenting import given
+from roost.broker.roles.targets import aim
 from roost.broker.routes import Route, Target
 from roost.broker.session import Session
 from roost.broker.settings import DISK, RECEIVED
@@ -36,8 +38,21 @@ def route_of(core: Core, topic: bytes) -> Route:
         router.forget()
     gateway = core.gateway
     route = Route(topic, _level_of(core, topic), None if gateway is None else gateway.of(topic))
+    if core.roles is None:
+        _aim(core, route)
+    else:
+        aim(core, core.roles, route)
+    route.touched = core.macros is not None and core.macros.touches(topic)
+    route.plain = route.tree is None and not route.groups and not route.waiting and not route.touched
+    router.remember(route)
+    return route
+
+
+def _aim(core: Core, route: Route) -> None:
+    """Find who gets what is on a topic, by permissions alone."""
+    topic = route.topic
     found: dict[int, Target] = {}
-    for number, options in router.subscriptions.matches(topic):
+    for number, options in core.router.subscriptions.matches(topic):
         target = found.get(number)
         if target is None:
             session = core.numbers[number]
@@ -47,10 +62,7 @@ def route_of(core: Core, topic: bytes) -> Route:
             found[number] = target
         target.add(options)
     route.targets = list(found.values())
-    route.groups = router.shares.matches(topic)
-    route.plain = route.tree is None and not route.groups
-    router.remember(route)
-    return route
+    route.groups = core.router.shares.matches(topic)
 
 
 def _level_of(core: Core, topic: bytes) -> int:
@@ -75,20 +87,34 @@ def publish(core: Core, message: Message, route: Route, hold: int, now: int) -> 
         wait = max(wait, ticket)
     for group in route.groups:
         wait = max(wait, deliver_shared(core, group, message, sync, hold, now))
+    if route.waiting:
+        hold_for(core, route, message)
+    if route.touched and core.macros is not None:
+        core.macros.collect(message)
     return wait
+
+
+def hold_for(core: Core, route: Route, message: Message) -> None:
+    """Hold a message for sessions whose roles are not known yet, but for those whose past will bring it."""
+    assert core.roles is not None  # noqa: S101  else nobody waits for them
+    for session in route.waiting:
+        if session.abroad is None or not session.abroad.leaves(message):
+            core.roles.hold(session, message)
 
 
 def deliver_to(core: Core, target: Target, message: Message, sync: bool, hold: int, now: int) -> int:  # noqa: FBT001
     """Deliver to a session that a route names; to the publisher itself not by No Local [MQTT-3.8.3-3]."""
     session = target.session
     if target.no_local and session.client == message.publisher:
-        own = Target(session)
+        own = Target(session, target.name)
         for options in target.options:
             if not options.no_local:
                 own.add(options)
         if not own.options:
             return 0
         target = own
+    if target.name and core.roles is not None:
+        message = core.roles.dress(message, target.name)
     retained = message.retain and target.retain_as_published
     qos = min(target.qos, message.qos)
     return deliver(core, session, message, qos, retained, target.identifiers, sync, hold, None, now)
@@ -98,18 +124,31 @@ def deliver_shared(core: Core, group: Group, message: Message, sync: bool, hold:
     """Deliver to one member of a shared subscription who may read it; returns what to wait for."""
     for _ in range(len(group)):
         session = core.numbers[group.choose(core.online)]
-        if not core.access.may_receive(session.user, session.client, message.topic):
+        mine = given(core, session, group.filter, message)
+        if mine is None:
             continue
         if not has_room(core, session, message):
             session = _with_room(core, group, session, message)
+            mine = given(core, session, group.filter, message) or mine
         options = group.options_of(session.number)
         assert options is not None  # noqa: S101  it is a member
         identifiers = [options.identifier] if options.identifier else None
         retained = message.retain and options.retain_as_published
         qos = min(message.qos, options.qos)
         by = (group.name, group.filter)
-        return deliver(core, session, message, qos, retained, identifiers, sync, hold, by, now)
+        return deliver(core, session, mine, qos, retained, identifiers, sync, hold, by, now)
+    if is_undecided(core, group, message):
+        assert core.roles is not None  # noqa: S101  else all is decided
+        core.roles.hold_for_group(group, message)
     return 0
+
+
+def is_undecided(core: Core, group: Group, message: Message) -> bool:
+    """Whether the roles of a member are not known yet that may get a message."""
+    keeper = core.roles
+    if keeper is None or not keeper.matters(message.stream or message.topic):
+        return False
+    return any(not keeper.is_known(core.numbers[number]) for number in group.members())
 
 
 def _with_room(core: Core, group: Group, full: Session, message: Message) -> Session:
@@ -117,7 +156,7 @@ def _with_room(core: Core, group: Group, full: Session, message: Message) -> Ses
     found = full
     for number in group.members()[:_MAX_TRIES]:
         session = core.numbers[number]
-        if has_room(core, session, message) and core.access.may_receive(session.user, session.client, message.topic):
+        if has_room(core, session, message) and given(core, session, group.filter, message) is not None:
             if session.link is not None:
                 return session
             found = session if found is full else found
@@ -136,6 +175,8 @@ def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a 
         ticket = core.ledger.save_retained(message, sync)
     else:
         ticket = core.ledger.forget_retained(message.topic, sync)
+    if core.roles is not None and core.roles.heard(message.topic):
+        core.router.forget()
     return ticket if sync else 0
 
 

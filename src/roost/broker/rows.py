@@ -34,6 +34,10 @@ class Row:
         """Take bytes that come behind their length."""
         return self._take(self.number(width))
 
+    def rest(self) -> bytes:
+        """Take all that is left."""
+        return self._take(len(self._body) - self._at)
+
     def _take(self, count: int) -> bytes:
         end = self._at + count
         if end > len(self._body):

@@ -137,3 +137,7 @@ class Shares:
     def matches(self, topic: bytes) -> list[Group]:
         """Every group that gets a message of this topic, in the order of `Subscriptions.matches`."""
         return [self._numbered[number] for number, _ in self._filters.matches(topic)]
+
+    def crossing(self, filter_: bytes) -> list[Group]:
+        """Every group whose filter has a topic in common with this one."""
+        return [self._numbered[number] for _, number, _ in self._filters.crossing(filter_)]

@@ -34,6 +34,7 @@ class Sharing:
         self.nodes: Final = Nodes()
         self.turned_away = 0  # messages that are not watched over, by `MAX_OPEN`
         self.tracks: Final[dict[tuple[bytes, bytes], Track]] = {}  # by filter and stream; bound: MAX_TRACKS
+        self.always = False  # others are to know that this node lives, for macros move when it does not
         self.is_unsettled = False  # something may have to be chosen again
         self.closed: list[tuple[bytes, bytes, int]] = []  # client, stream, number: done elsewhere; bound: MAX_OPEN
         self.unknown: list[tuple[bytes, bytes, int]] = []  # filter, stream, number: awaited, and new here; MAX_OPEN
@@ -193,6 +194,8 @@ class Sharing:
 
     def _speaks(self, has_members: bool) -> bool:  # noqa: FBT001  a C call
         """Whether there is something to tell, and somebody: who has heard of no other node awaits nothing of one."""
+        if self.always:
+            return True
         if self.nodes:
             return has_members or self._count > 0 or len(self._dirty) > 0
         return self._awaits

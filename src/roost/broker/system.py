@@ -61,6 +61,7 @@ def _counted_by_parts(core: Core) -> list[tuple[str, int]]:
         ("routes/count", len(core.router.routes)),
         ("routes/bytes", core.router.routes_bytes),
         *_counted_by_nodes(roaming),
+        *([] if core.roles is None else core.roles.counts()),
         *core.outside.items(),
     ]
 

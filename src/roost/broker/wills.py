@@ -7,7 +7,6 @@ deletes it [MQTT-3.1.2-10, 3.14.4-3]. One on a topic that is the server's own is
 
 from __future__ import annotations
 
-from roost.broker.announcement import RESERVED
 from roost.broker.core import Core
 from roost.broker.memory import set_will
 from roost.broker.message import Message
@@ -35,7 +34,7 @@ def speak(core: Core, session: Session, now: int) -> None:
     session.will_due = 0
     if will is None:
         return
-    reserved = will.topic.startswith((b"$SYS/", RESERVED))  # as the wills of mosquitto's bridges are
+    reserved = core.is_reserved(will.topic)  # as the wills of mosquitto's bridges are
     if reserved or not core.access.may_publish(session.user, session.client, will.topic):  # which may have changed
         core.stats.denied += 1
         return

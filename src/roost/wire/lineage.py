@@ -152,6 +152,14 @@ def lineage_of(
 _KNOWN: Final = frozenset({INPUT_RANGES, PROGRAM_DIGEST, JOB, INPUT_DIGEST, CAUSE})
 
 
+def read_lineage(wire: bytes) -> Lineage:
+    """Read a whole element; raises `BadPacket`."""
+    type_, low, end = element(wire, 0, len(wire))
+    if type_ != LINEAGE or end != len(wire):
+        raise BadPacket(f"a lineage is element {LINEAGE}, this is {type_}")
+    return decode_lineage(wire, low, end)
+
+
 def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
     """Check and read the value of a Lineage, `content[low:end]`; raises `BadPacket` with the reason."""
     inputs: list[Name] = []

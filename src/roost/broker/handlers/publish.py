@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from mypy_extensions import i64
 
-from roost.broker.announcement import RESERVED
 from roost.broker.answers import hold
 from roost.broker.core import Core
 from roost.broker.entering import again, enter
@@ -220,7 +219,7 @@ def _learn(core: Core, link: Link, topic: bytes) -> Route | None:
     check_topic(topic)
     if topic.count(b"/") >= core.settings.max_levels:
         raise Malformed(TOPIC_NAME_INVALID, f"a topic has more than {core.settings.max_levels} levels")
-    if topic.startswith((b"$SYS/", RESERVED)) or not core.access.may_publish(link.user, link.client, topic):
+    if core.is_reserved(topic) or not core.access.may_publish(link.user, link.client, topic):
         return None
     route = route_of(core, topic)
     core.router.remember_for(link, route)

@@ -4,6 +4,9 @@ A filter is granted, or refused with its reason; the others of the packet are no
 takes turns with others and gets no retained messages [MQTT-3.8.4-4]. Who asks for the past (`roost.broker.since`) gets
 that instead of them, from where it asks on, of topics that have one; of the others it gets what is retained.
 
+Where roles say what a filter brings (`roost.broker.roles`), one that can bring nothing is refused, and the answer waits
+until the roles of the user are known. `$raw/…` is for topics as they are published, where that is not the default.
+
 A filter that a packet names more than once has the options of the last entry [MQTT-3.8.4-3], and one set of retained
 messages. A packet may have as many entries as a session filters, or `MAX_ENTRIES`: what is beyond is refused.
 """
@@ -17,7 +20,7 @@ from roost.broker.access import NOTHING
 from roost.broker.answers import check_size, hold
 from roost.broker.core import Core
 from roost.broker.filters import Options
-from roost.broker.lifetimes import save
+from roost.broker.lifetimes import bare_filter, save
 from roost.broker.link import Held, Link
 from roost.broker.memory import has_room_for_filter
 from roost.broker.packets.fields import check_filter, is_shared, split_shared
@@ -32,6 +35,8 @@ from roost.broker.packets.reasons import (
     Malformed,
 )
 from roost.broker.packets.subscribe import parse_subscribe, suback
+from roost.broker.roles.keeper import MAX_ASKED, Asked, RoleKeeper
+from roost.broker.roles.presenting import RAW, is_decided, is_refused
 from roost.broker.session import Session
 from roost.broker.since import Since, read_since, since_of, split_since
 
@@ -46,6 +51,7 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     if request.identifier and not core.settings.identifiers_available:
         raise Malformed(SUBSCRIPTION_IDENTIFIERS_NOT_SUPPORTED, "subscription identifiers are switched off")
     codes: list[int] = []
+    undecided: dict[int, bytes] = {}  # by place in the packet, filters of which the roles are to say whether they are
     wanted: dict[bytes, bool] = {}  # whose retained messages are to be sent; True: only of topics without a group
     recalled: dict[bytes, tuple[Options, Since]] = {}  # whose past is to be sent
     said = since_of(request.user)
@@ -77,6 +83,8 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
             identifier=request.identifier,
             shared=shared,
         )
+        if not is_decided(core, session, bare):
+            undecided[len(codes)] = filter_
         new = core.router.add(filter_, bare, session, options)
         codes.append(options.qos)
         if new:
@@ -85,15 +93,39 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
             recalled[filter_] = (options, since)
         if shared is None and (subscription.retain_handling == 0 or (subscription.retain_handling == 1 and new)):
             wanted[filter_] = since is not None and wanted.get(filter_, True)  # [MQTT-3.3.1-9 to 3.3.1-11]
-    granted = any(code <= 2 for code in codes)
-    ticket = save(core, session) if granted else 0
-    answer = suback(link.version, request.packet_id, codes)
-    check_size(link, answer)
-    hold(core, link, Held(SUBACK, request.packet_id, answer, ticket))
+    check_size(link, suback(link.version, request.packet_id, codes))
+    if undecided and core.roles is not None:
+        core.roles.asked.append(Asked(link, session, request.packet_id, codes, undecided))
+    else:
+        _answer(core, link, session, request.packet_id, codes)
     if wanted:
         handing.begin(core, link, session, wanted, now)
     for filter_, (options, since) in recalled.items():
         recalling.begin(core, session, filter_, options, since)
+
+
+def conclude(core: Core, asked: Asked) -> None:
+    """The roles of a user are known: take back what they refuse, and answer."""
+    link, session, codes = asked.link, asked.session, asked.codes
+    if session.gone:
+        return
+    for place, filter_ in asked.granted.items():
+        bare = bare_filter(filter_)
+        if is_refused(core, session, bare):
+            codes[place] = NOT_AUTHORIZED
+            core.stats.filters_refused += 1
+            recalling.end(core, session, filter_)
+            handing.end(core, session, filter_)
+            core.router.remove(filter_, bare, session)
+    if session.link is link:
+        _answer(core, link, session, asked.packet_id, codes)
+    else:  # who asked is gone, and what was granted stands
+        save(core, session)
+
+
+def _answer(core: Core, link: Link, session: Session, packet_id: int, codes: list[int]) -> None:
+    ticket = save(core, session) if any(code <= 2 for code in codes) else 0
+    hold(core, link, Held(SUBACK, packet_id, suback(link.version, packet_id, codes), ticket))
 
 
 def _since(filter_: bytes, when: bytes, now: int) -> Since:
@@ -115,6 +147,20 @@ def _refusal(core: Core, session: Session, filter_: bytes, shared: bytes | None,
         return TOPIC_FILTER_INVALID
     if filter_ not in session.subscriptions and not has_room_for_filter(core, session, filter_):
         return QUOTA_EXCEEDED
-    if core.access.reach(session.user, session.client, bare) == NOTHING:
+    if core.roles is not None:
+        return _refusal_by_roles(core, core.roles, session, bare)
+    return NOT_AUTHORIZED if core.access.reach(session.user, session.client, bare) == NOTHING else 0
+
+
+def _refusal_by_roles(core: Core, keeper: RoleKeeper, session: Session, bare: bytes) -> int:
+    """The same where roles are configured; while they are not known nothing is refused by them."""
+    topics = bare.removeprefix(RAW)
+    if topics != bare and (not topics or topics.startswith(b"$")):
+        return TOPIC_FILTER_INVALID
+    if core.access.reach(session.user, session.client, topics) == NOTHING:
         return NOT_AUTHORIZED
+    if is_decided(core, session, bare):
+        return NOT_AUTHORIZED if is_refused(core, session, bare) else 0
+    if len(keeper.asked) >= MAX_ASKED or not keeper.await_roles(session):
+        return QUOTA_EXCEEDED
     return 0

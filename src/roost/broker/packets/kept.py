@@ -68,6 +68,23 @@ def read_kept(frame: bytes, at: int, end: int, *, will: bool) -> tuple[Kept, int
     return found, stop
 
 
+def user_properties(kept: bytes) -> list[tuple[bytes, bytes]]:
+    """The user properties among what was kept of a message."""
+    found: list[tuple[bytes, bytes]] = []
+    at, end = 0, len(kept)
+    while at < end:
+        identifier: i64 = kept[at]
+        at += 1
+        if identifier == PAYLOAD_FORMAT:
+            at += 1
+            continue
+        name, at = read_binary(kept, at, end)
+        if identifier == USER:
+            value, at = read_binary(kept, at, end)
+            found.append((name, value))
+    return found
+
+
 def _read_single(frame: bytes, at: int, end: int, identifier: i64, found: Kept, *, will: bool) -> int:
     if identifier == PAYLOAD_FORMAT:
         indicator, at = read_byte(frame, at, end)

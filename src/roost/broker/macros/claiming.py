@@ -1,0 +1,175 @@
+"""Which node runs a macro: the one that claimed it last, as long as it lives.
+
+    defined here ──▶ ours               its node is silent ──▶ the living node of highest rank claims it
+    a later claim is heard ──▶ not ours any more
+
+A claim stands in the macro's record with its time, and of two the later one counts, at every node. A node that starts
+waits for what others say, for its macros may have moved meanwhile (`SETTLE`). Two nodes that cannot hear each other may
+both run a macro; their results have the same causes, and by these who gets both can tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from roost.broker.choosing import rank
+from roost.broker.core import Core
+from roost.broker.macros.catching_up import take_up
+from roost.broker.macros.macros import Known, Macros
+from roost.broker.macros.processing import keep, save
+from roost.broker.macros.record import Record
+from roost.broker.nodes import SILENCE
+from roost.errors import BadMacro
+from roost.machine.contract import SECOND, Note
+from roost.process.definition import NODE, Definition
+from roost.process.effects import Standing
+
+SETTLE: Final = 3 * SECOND
+LOOK: Final = SECOND
+
+
+def begin(macros: Macros, now: int) -> None:
+    """Groups are there, or there are none: run what is ours, at once or when others had time to speak."""
+    macros.started = now
+    macros.look_at = now if macros.alone else now + SETTLE
+
+
+def tick(core: Core, macros: Macros, now: int) -> None:
+    """See who has to run what, if it is time to."""
+    if macros.look_at is not None and macros.look_at <= now:
+        look(core, macros, now)
+
+
+def look(core: Core, macros: Macros, now: int) -> None:
+    """Take up what nobody runs, and what the configuration wants."""
+    names = [known.record.name for known in macros.known.values() if _is_ours_to_run(core, macros, known, now)]
+    if names:
+        take_up(core, macros, names, now)
+        for name in names:
+            if macros.runs(name):
+                claim(core, macros, macros.known[name], now)
+    wanted, macros.wanted = macros.wanted, []
+    for definition in wanted:
+        known = macros.known.get(definition.name)
+        if known is None or known.record.definition != definition:
+            try:
+                define(core, macros, definition, now)
+            except BadMacro as error:
+                core.effects.append(Note("macro not run", (("macro", definition.name), ("reason", str(error)))))
+    macros.look_at = None if macros.alone else now + LOOK
+
+
+def claim(core: Core, macros: Macros, known: Known, now: int) -> None:
+    """Say that this node runs a macro."""
+    record = macros.standing(known)
+    if record.runner != macros.panel:
+        record = replace(record, runner=macros.panel, claimed=max(now, record.claimed + 1))
+        save(core, macros, record, now, sync=True)
+
+
+def _is_ours_to_run(core: Core, macros: Macros, known: Known, now: int) -> bool:
+    if known.is_here or not macros.is_for_node(known):
+        return False
+    runner = known.record.runner
+    if macros.alone or not runner or runner == macros.panel:
+        return True
+    if core.roaming is None or now < macros.started + SILENCE:
+        return False
+    nodes = core.roaming.sharing.nodes
+    if not nodes.is_silent(runner):
+        return False
+    name = known.record.name.encode()
+    return max([macros.panel, *nodes.living()], key=lambda panel: (rank(name, panel), panel)) == macros.panel
+
+
+def define(core: Core, macros: Macros, definition: Definition, now: int) -> None:
+    """Have a macro, or have one do something else; raises `BadMacro`."""
+    macros.link(definition)
+    known = macros.known.get(definition.name)
+    changed = now if known is None else max(now, known.record.changed + 1)
+    if known is None or known.is_deleted:
+        claimed = now if known is None else max(now, known.record.claimed + 1)
+        version = 1 if known is None else known.record.version + 1
+        record = Record(definition.name, definition, changed, version, runner=macros.panel, claimed=claimed)
+        stream = macros.stream_of(definition.topic)
+        results = {stream: macros.last_result(definition.topic)} if stream else {}
+        standing = Standing(version=version)
+        known = macros.remember(replace(record, standing=standing, results=results))
+        if definition.engine == NODE:
+            take_up(core, macros, [definition.name], now)
+        if known.refusal:
+            why, known.refusal = known.refusal, ""
+            macros.remember(replace(record, definition=None))
+            raise BadMacro(why)
+        record = macros.standing(known)
+        save(core, macros, replace(record, effective=dict(record.standing.position)), now, sync=True)
+        return
+    if known.is_here and definition.engine == NODE:
+        _update(core, macros, definition, known, changed, now)
+        return
+    if known.is_here:
+        _stop(core, macros, known, now)
+    record = replace(known.record, definition=definition, changed=changed, version=known.record.version + 1)
+    save(core, macros, record, now, sync=True)  # who runs it hears of it
+
+
+def _update(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> None:
+    """Have a macro that runs here do something else from the next arrival on."""
+    core.effects += [each for each in macros.processor.define(definition, now) if isinstance(each, Note)]
+    core.router.forget()
+    record = macros.standing(known)
+    effective = dict(record.standing.position)
+    record = replace(record, definition=definition, changed=changed, effective=effective)
+    save(core, macros, record, now, sync=True)
+
+
+def delete(core: Core, macros: Macros, name: str, now: int) -> None:
+    """Have a macro no more; raises `NoMacro`."""
+    known = macros.find(name)
+    record = replace(macros.standing(known), definition=None, changed=max(now, known.record.changed + 1))
+    if known.is_here:
+        record = replace(record, effective=dict(record.standing.position))
+        _stop(core, macros, known, now)
+    save(core, macros, record, now, sync=True)
+
+
+def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
+    """Take in what another node says of a macro."""
+    known = macros.known.get(said.name)
+    if known is None:
+        keep(core, macros, said)
+        return
+    record = macros.standing(known)
+    if (said.claimed, said.runner) > (record.claimed, record.runner):
+        if known.is_here:
+            _stop(core, macros, known, now)
+        record = replace(record, runner=said.runner, claimed=said.claimed, standing=said.standing, results=said.results)
+    elif said.runner == record.runner and not known.is_here:
+        record = replace(record, standing=said.standing, results=said.results)
+    if _is_later(said, record):
+        if known.is_here and said.definition is not None and said.definition.engine == NODE:
+            _update(core, macros, said.definition, known, said.changed + 1, now)
+            return
+        if known.is_here:
+            _stop(core, macros, known, now)
+        record = replace(
+            record, definition=said.definition, changed=said.changed, version=said.version, effective=said.effective
+        )
+    keep(core, macros, record)
+
+
+def _is_later(said: Record, record: Record) -> bool:
+    """Whether a definition is later than another; of two of the same time the nodes choose the same one."""
+    if said.changed != record.changed or said.definition == record.definition:
+        return said.changed > record.changed
+    digests = [b"" if each.definition is None else each.definition.digest for each in (said, record)]
+    return digests[0] > digests[1]
+
+
+def _stop(core: Core, macros: Macros, known: Known, now: int) -> None:
+    """Run a macro here no more."""
+    effects = macros.processor.undefine(known.record.name, now)
+    core.effects += [each for each in effects if isinstance(each, Note)]
+    known.is_here = False
+    core.router.forget()

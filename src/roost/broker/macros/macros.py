@@ -1,0 +1,230 @@
+"""The macros of a node: what a processor needs of the broker around it, and what has to be known of each macro.
+
+    messages ──▶ collected ──▶ processor ──▶ results ──▶ their group, or plain subscribers
+                                   └──▶ records ──▶ rows of this node, and other nodes of the group
+
+Which messages are collected, a route knows (`Route.touched`). Results on `Noctua/<name>` are readings of this node's
+panel, with the next numbers of their streams; a result that was published before, by an earlier run of this node or by
+another node, has the number that it has (`Known.published`). Who runs a macro is `roost.broker.macros.claiming`'s
+business, what happens at the end of a call `roost.broker.macros.processing`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from roost.broker.macros.record import Parts, Record
+from roost.broker.message import Message
+from roost.broker.packets.kept import user_properties
+from roost.errors import BadMacro, NoMacro
+from roost.machine.contract import SECOND, earliest
+from roost.naming.name import Name
+from roost.naming.topic import name_of_topic
+from roost.process.definition import NODE, PREFIX, PYTHON, Definition
+from roost.process.dependencies import Dependencies
+from roost.process.engine import Engine
+from roost.process.parsing import sample_of
+from roost.process.processor import Processor
+from roost.process.runner import untimed
+from roost.process.sample import GOOD, Sample
+from roost.process.window import History
+from roost.wire.values import format_of
+
+RESULTS: Final = PREFIX.encode()
+PAUSE: Final = SECOND // 2  # between two records of a macro that has only come further
+MAX_KNOWN: Final = 20_000  # macros, with those that were deleted
+MAX_PUBLISHED: Final = 100_000  # results of a macro among which one is looked for
+
+Cause = tuple[bytes, int]  # stream and number of a reading; or nothing and a time
+
+
+class Known:
+    """What this node knows of a macro, and whether it runs it."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.is_here = False
+        self.linked: Definition | None = None  # as which it is among those that depend on each other
+        self.refusal = ""  # why it cannot be run here
+        self.saved = 0  # activations that the record includes
+        self.ticket = 0  # after which what was changed last is on the disk
+        self.published: dict[Cause, tuple[bytes, int]] = {}  # what has its result; bound: MAX_PUBLISHED
+        self.causes: dict[Cause, tuple[bytes, int]] = {}  # of results that came out of the group; bound: MAX_CAUSES
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether there is only the memory of it, so that no node revives it."""
+        return self.record.definition is None
+
+
+class Macros:
+    """All of them; `tree` and `panel` say where results go, None and nothing if to plain topics."""
+
+    def __init__(
+        self,
+        engines: Mapping[str, Engine],
+        history: History,
+        *,
+        tree: int | None = None,
+        panel: Name | None = None,
+        alone: bool = True,
+        stopwatch: Callable[[], int] = untimed,
+    ) -> None:
+        self.engines: Final = engines
+        self.history: Final = history
+        self.tree: Final = tree
+        self.panel: Final = b"" if panel is None else panel.value
+        self.alone: Final = alone  # no other node has the group
+        self.stopwatch: Final = stopwatch
+        self.processor: Final = Processor(engines, history, reserve=self.reserve, stopwatch=stopwatch)
+        self.known: Final[dict[str, Known]] = {}  # by name; bound: MAX_KNOWN
+        self.parts: Final = Parts()
+        self.samples: list[Sample] = []  # of this call; bound: what a call brings
+        self.last_number: Callable[[bytes], int] = _nothing  # of a stream in the group; set by who joins it
+        self.started = 0  # when groups were there, 0 before
+        self.wanted: list[Definition] = []  # of the configuration, until they are taken in
+        self.trusted: set[bytes] = set()  # digests of the macros in Python that the configuration has
+        self.inserting: Final[dict[int, list[Message]]] = {}  # results, by ticket of Insert; bound: what groups take
+        self.held: Final[dict[str, tuple[int, Record, bool]]] = {}  # records that wait for those; bound: the macros
+        self.newer: Final[dict[str, bool]] = {}  # macros that have come further meanwhile; the same bound
+        self.unplaced: list[Message] = []  # which had no room; bound: processing.MAX_UNPLACED
+        self.place_at: int | None = None
+        self.save_at: int | None = None
+        self.look_at: int | None = None  # when to see who has to run what
+        self.published = 0
+        self.repeated = 0  # results that were published before
+        self.unsaid = 0  # records that are too large for a group
+        self.lost = 0  # results that their group cannot take
+        self._graph: Final = Dependencies()  # of all that are known, wherever they run
+        self._panel: Final = panel
+        self._streams: Final[dict[str, bytes]] = {}  # by topic of results; bound: the macros
+        self._numbers: Final[dict[bytes, int]] = {}  # the last of each of those
+
+    # -- arrivals
+
+    def touches(self, topic: bytes) -> bool:
+        """Whether messages of a topic are to be collected."""
+        return self.processor.touches(topic.decode())
+
+    def collect(self, message: Message) -> None:
+        """Take a message in; it is processed at the end of this call."""
+        stream, number = (b"", 0) if message.origin is None else (message.origin[1], message.origin[2])
+        self.samples.append(sample_of_message(message, stream, number))
+
+    # -- results
+
+    def stream_of(self, topic: str) -> bytes:
+        """The stream of our panel that has the results of a topic, nothing if they belong to no group."""
+        if self._panel is None:
+            return b""
+        stream = self._streams.get(topic)
+        if stream is None:
+            stream = self._streams[topic] = (self._panel + name_of_topic(topic)).value
+        return stream
+
+    def reserve(self, topic: str, cause: Sample) -> tuple[bytes, int]:
+        """The stream and number of the result that a sample sets off: what it has, or the next."""
+        stream = self.stream_of(topic)
+        if not stream:
+            return b"", 0
+        known = self.known.get(topic[len(PREFIX) :])
+        if known is not None and known.published:
+            found = known.published.get(cause_of(cause))
+            if found is not None:
+                return found
+        number = max(self._numbers.get(stream, 0), self.last_number(stream)) + 1
+        self._numbers[stream] = number
+        return stream, number
+
+    def last_result(self, topic: str) -> int:
+        """The number of the last result on a topic that this node has given one."""
+        stream = self.stream_of(topic)
+        return max(self._numbers.get(stream, 0), self.last_number(stream))
+
+    # -- records
+
+    def runs(self, name: str) -> bool:
+        """Whether this node runs a macro."""
+        known = self.known.get(name)
+        return known is not None and known.is_here
+
+    def standing(self, known: Known) -> Record:
+        """The record of a macro as it stands now."""
+        record = known.record
+        if not known.is_here:
+            return record
+        macro = self.processor.macro(record.name)
+        stream = self.stream_of(macro.topic)
+        results = {**record.results, stream: self.last_result(macro.topic)} if stream else {}
+        return replace(record, version=macro.version, standing=macro.standing(), results=results)
+
+    def find(self, name: str) -> Known:
+        """What is known of a macro; raises `NoMacro` if there is none."""
+        known = self.known.get(name)
+        if known is None or known.is_deleted:
+            raise NoMacro(f"{name}: there is no such macro")
+        return known
+
+    def link(self, definition: Definition) -> None:
+        """Put a macro among all that are known; raises `BadMacro` if it is none, or would close a cycle."""
+        if definition.name not in self.known and len(self.known) >= MAX_KNOWN:
+            raise BadMacro(f"{definition.name}: there are {MAX_KNOWN:,} macros, with deleted ones, which is the limit")
+        if definition.language == PYTHON and definition.digest not in self.trusted:
+            raise BadMacro(f"{definition.name}: a macro in Python runs only where the configuration has it")
+        _, references = self.processor.load(definition)
+        self._graph.set(definition.name, definition.topic, [each.topic for each in references])
+
+    def remember(self, record: Record) -> Known:
+        """Know a macro, or more of one."""
+        known = self.known.get(record.name)
+        if known is None:
+            if len(self.known) >= MAX_KNOWN:
+                gone = next((name for name, each in self.known.items() if each.is_deleted), None)
+                if gone is not None:
+                    del self.known[gone]
+            known = self.known[record.name] = Known(record)
+        known.record = record
+        definition = record.definition
+        if definition is not known.linked and definition != known.linked:
+            try:
+                if definition is None:
+                    self._graph.drop(record.name)
+                else:
+                    self.link(definition)
+                known.linked, known.refusal = definition, ""
+            except BadMacro as error:
+                known.refusal = str(error)
+        return known
+
+    def is_for_node(self, known: Known) -> bool:
+        """Whether a macro is there, and for nodes to run."""
+        return not known.refusal and known.record.definition is not None and known.record.definition.engine == NODE
+
+    def deadline(self) -> int | None:
+        """When something is due."""
+        return earliest(self.processor.deadline(), self.save_at, self.look_at, self.place_at)
+
+
+def cause_of(cause: Sample) -> Cause:
+    """By what a result is known again."""
+    return (cause.stream, cause.number) if cause.stream else (b"", cause.time)
+
+
+def sample_of_message(message: Message, stream: bytes, number: int) -> Sample:
+    """A message as macros see it; unit and quality are those its user properties say."""
+    payload = message.payload
+    sample = sample_of(message.topic.decode(), message.time, format_of(payload), payload, stream, number)
+    if not message.kept:
+        return sample
+    said = {name: value for name, value in user_properties(message.kept) if name in {b"unit", b"quality"}}
+    if not said:
+        return sample
+    unit = said.get(b"unit", b"").decode(errors="replace") or sample.unit
+    quality = said.get(b"quality", b"").decode(errors="replace") or GOOD
+    return sample._replace(unit=unit, quality=quality)
+
+
+def _nothing(_stream: bytes) -> int:
+    return 0

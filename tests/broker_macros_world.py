@@ -1,0 +1,85 @@
+"""Brokers with macros: one alone with plain topics, and several nodes of a group."""
+
+from __future__ import annotations
+
+from tests.broker_world import World
+from tests.nodes_world import Node, Street, panel_of
+
+from roost.broker.macros.macros import Macros
+from roost.broker.macros.past import MacroPast
+from roost.broker.message import Message
+from roost.broker.settings import DISK, BrokerSettings
+from roost.naming import Name
+from roost.process.definition import Definition, definition_of
+from roost.process.engine import Engine
+from roost.process.javascript import JavaScript
+from roost.process.python_code import Python
+from roost.wire.lineage import Lineage, read_lineage
+
+ENGINES: dict[str, Engine] = {"javascript": JavaScript(), "python": Python()}
+
+
+def macro(name: str, code: str, **more: object) -> Definition:
+    return definition_of({"name": name, "code": code, **more})
+
+
+class Alone(World):
+    """A broker with plain topics and a disk."""
+
+    def __init__(self) -> None:
+        settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0)
+        super().__init__(settings, macros=self._macros)
+
+    def _macros(self) -> Macros:
+        past = MacroPast()
+        past.retained = lambda filter_: [each for _, each in self.broker.core.retained.matching(filter_, self.now)]
+        return Macros(ENGINES, past)
+
+    def define(self, *definitions: Definition) -> None:
+        for each in definitions:
+            self.run(self.broker.define_macro(each, self.now))
+
+
+def on_node(node: Node) -> Macros:
+    past = MacroPast()
+    past.history = lambda: node.broker.core.history
+    macros = Macros(ENGINES, past, tree=0, panel=Name(panel_of(node.number)), alone=node.street.count == 1)
+    macros.last_number = lambda stream: len(node.streams.get(stream, ()))
+    return macros
+
+
+class MacroStreet(Street):
+    """Nodes of a group that run macros."""
+
+    def __init__(self, seed: int, count: int = 2) -> None:
+        super().__init__(seed, count, on_node)
+        for node in self.nodes:
+            roaming = node.broker.core.roaming
+            assert roaming is not None
+            roaming.sharing.always = True
+
+    def macros(self, number: int) -> Macros:
+        macros = self.nodes[number - 1].broker.core.macros
+        assert macros is not None
+        return macros
+
+    def define(self, number: int, *definitions: Definition) -> None:
+        node = self.nodes[number - 1]
+        for each in definitions:
+            node.run(node.broker.define_macro(each, node.now))
+
+    def runners(self, name: str) -> list[int]:
+        return [node.number for node in self.alive() if self.macros(node.number).runs(name)]
+
+    def results(self, name: str) -> list[Message]:
+        """What nodes that live have of a macro's results, by time."""
+        held: dict[bytes, list[Message]] = {}
+        for node in self.alive():
+            for stream, messages in node.streams.items():
+                if messages[0].topic == f"Noctua/{name}".encode() and len(messages) > len(held.get(stream, ())):
+                    held[stream] = messages
+        return sorted([each for messages in held.values() for each in messages], key=lambda each: each.time)
+
+
+def lineage_of(message: Message) -> Lineage:
+    return read_lineage(message.lineage)

@@ -1,0 +1,155 @@
+"""Macros of a group with several nodes: each runs on one of them, and moves when that one dies."""
+
+from __future__ import annotations
+
+import pytest
+from tests.broker_macros_world import MacroStreet, lineage_of, macro
+from tests.nodes_world import Node
+
+from roost.broker.message import Message
+from roost.naming import Name
+from roost.process.definition import Definition
+from roost.repo.numbering import numbered
+
+MINUS: Definition = macro("minus", "-Noctua.topic('hall/a')")
+
+
+def causes(results: list[Message]) -> list[Name]:
+    found = [lineage_of(each).cause for each in results]
+    return [each for each in found if each is not None]
+
+
+def say(node: Node, payload: bytes, topic: bytes = b"hall/a") -> None:
+    node.connect(b"ann%d" % node.number).publish(topic, payload)
+
+
+def test_a_macro_runs_where_it_was_defined_and_is_known_everywhere() -> None:
+    street = MacroStreet(1)
+    street.define(1, MINUS)
+    street.live(8)
+    assert street.runners("minus") == [1]
+    assert street.macros(2).find("minus").record.definition == MINUS
+    bob = street.nodes[1].connect(b"bob")
+    bob.subscribe(b"Noctua/minus")
+    say(street.nodes[1], b"3")
+    street.live(1)
+    assert bob.payloads() == [b"-3"]
+    assert len(street.results("minus")) == 1
+
+
+def test_a_macro_moves_when_its_node_dies_and_stays_when_that_comes_back() -> None:
+    street = MacroStreet(2)
+    street.define(1, MINUS)
+    bob = street.nodes[1].connect(b"bob")
+    bob.subscribe(b"Noctua/minus")
+    say(street.nodes[0], b"1")
+    street.live(8)
+    street.nodes[0].die()
+    say(street.nodes[1], b"2")
+    street.live(12)
+    assert street.runners("minus") == [2]
+    say(street.nodes[1], b"3")
+    street.live(1)
+    street.nodes[0].rise()
+    street.live(12)
+    say(street.nodes[0], b"4")
+    street.live(2)
+    assert street.runners("minus") == [2]
+    assert bob.payloads() == [b"-1", b"-2", b"-3", b"-4"]
+
+
+def test_state_moves_too() -> None:
+    street = MacroStreet(3)
+    code = "Noctua.topic('hall/a') && (Noctua.state.n = (Noctua.state.n || 0) + 1)"
+    street.define(1, macro("count", code))
+    for _ in range(3):
+        say(street.nodes[0], b"1")
+        street.live(1)
+    street.nodes[0].die()
+    street.live(12)
+    say(street.nodes[1], b"1")
+    street.live(1)
+    assert [each.payload for each in street.results("count")] == [b"1", b"2", b"3", b"4"]
+
+
+def test_any_node_takes_an_update_and_a_deletion() -> None:
+    street = MacroStreet(4)
+    street.define(1, MINUS)
+    street.live(1)
+    street.define(2, macro("minus", "2 * Noctua.topic('hall/a')"))
+    street.live(1)
+    say(street.nodes[1], b"5")
+    street.live(1)
+    assert [each.payload for each in street.results("minus")] == [b"10"]
+    assert street.macros(2).find("minus").record.version == street.macros(1).find("minus").record.version == 2
+    street.nodes[1].run(street.nodes[1].broker.delete_macro("minus", street.now))
+    street.live(1)
+    say(street.nodes[1], b"6")
+    street.live(8)
+    assert len(street.results("minus")) == 1
+    assert street.runners("minus") == []
+
+
+def test_a_chain_of_macros_goes_on_when_only_one_of_them_moves() -> None:
+    street = MacroStreet(5, 3)
+    street.define(1, MINUS)
+    street.live(1)
+    street.define(2, macro("twice", "2 * Noctua.topic('Noctua/minus')"))
+    street.live(8)
+    say(street.nodes[2], b"1")
+    street.live(1)
+    street.nodes[0].die()
+    say(street.nodes[2], b"2")
+    street.live(12)
+    say(street.nodes[2], b"3")
+    street.live(2)
+    assert [each.payload for each in street.results("minus")] == [b"-1", b"-2", b"-3"]
+    assert [each.payload for each in street.results("twice")] == [b"-2", b"-4", b"-6"]
+
+
+def test_a_macro_of_a_stranger_in_python_is_known_and_not_run() -> None:
+    street = MacroStreet(6)
+    python = macro("spy", "return Noctua.topic('hall/a')", language="python")
+    street.macros(1).trusted.add(python.digest)
+    street.define(1, python)
+    street.live(8)
+    street.nodes[0].die()
+    street.live(12)
+    assert street.runners("spy") == []
+    assert "runs only where the configuration has it" in street.macros(2).find("spy").refusal
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_reading_has_one_result_whatever_dies(seed: int) -> None:
+    street = MacroStreet(seed, 3)
+    chance = street.random
+    each = macro("each", "0 * Noctua.topic('hall/a') + Math.random()")  # for each cause another, wherever it runs
+    street.define(1, each, macro("twice", "2 * Noctua.topic('Noctua/each')"))
+    street.live(8)
+    bob = street.nodes[2].connect(b"bob")
+    bob.subscribe(b"Noctua/each")
+    for said in range(30):
+        say(chance.choice(street.alive()), b"%d" % said)
+        for _ in range(chance.randrange(12)):
+            street.step()
+        if chance.random() < 0.1 and len(street.alive()) == 3:
+            chance.choice(street.nodes[:2]).die()
+        elif chance.random() < 0.2 and len(street.alive()) < 3:
+            next(node for node in street.nodes if not node.is_alive).rise()
+        if chance.random() < 0.3:
+            street.wait(chance.random() * 3)
+        if chance.random() < 0.1:
+            street.live(8)
+    for node in street.nodes:
+        if not node.is_alive:
+            node.rise()
+    street.live(14)
+    readings = sum(len(held) for name, held in street.nodes[2].streams.items() if held[0].topic == b"hall/a")
+    assert len(set(causes(street.results("each")))) == readings
+    got = bob.payloads()
+    assert len(got) == len(set(got)) == readings
+    assert {each.payload for each in street.results("each")} == set(got)
+    assert len(street.runners("each")) == len(street.runners("twice")) == 1
+    made = {(each.origin[1], each.origin[2]): each for each in street.results("each") if each.origin is not None}
+    first = [causes([made[numbered(cause)]])[0] for cause in causes(street.results("twice"))]
+    assert set(first) == set(causes(street.results("each")))
