@@ -19,16 +19,20 @@ from roost.broker.settings import DISK, RECEIVED, REPLICATED, BrokerSettings
 from roost.errors import BadConfig, BadName
 from roost.host.address import is_loopback
 from roost.host.mqtt.config_groups import GroupSettings, NodeSettings, read_groups, read_node
+from roost.host.mqtt.config_http import HttpSettings, read_http
 from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, read_values
 from roost.host.mqtt.config_listeners import read_listeners
+from roost.host.mqtt.config_macros import MacroSettings, read_macros
+from roost.host.mqtt.config_roles import RoleSettings, read_role_settings
 from roost.host.mqtt.config_sizes import check_sizes
 from roost.host.mqtt.config_values import choice, entries, known, path, section, text, whole
 from roost.host.mqtt.hook import HookSettings, read_hook
 from roost.host.mqtt.link import Bounds
 from roost.host.mqtt.listener import PORTS, ListenerSettings, contexts_of
-from roost.host.mqtt.reload import Sources, no_hook
+from roost.host.mqtt.reload import Sources, no_hook, no_roles
 from roost.machine import SECOND
 from roost.naming import Name
+from roost.process.definition import PREFIX
 
 MEMORY: Final = "memory"  # in place of a folder
 
@@ -43,6 +47,9 @@ _OWN: Final = (
     "users",
     "permissions",
     "authentication",
+    "http",
+    "macros",
+    "roles",
     "limits",
     "buffers",
 )
@@ -74,6 +81,9 @@ class Config:
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     limits: Limits = field(default_factory=Limits)
     bounds: Bounds = field(default_factory=Bounds)
+    http: HttpSettings | None = None
+    macros: MacroSettings | None = None
+    roles: RoleSettings | None = None
 
 
 def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
@@ -82,6 +92,10 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
     store = said.get("store", str(home / "mqtt"))
     level = choice(_LEVELS)("durability", said.get("durability", "disk"))
     trees = tuple(_tree(f"trees[{at}]", each) for at, each in enumerate(entries("trees", said.get("trees", []))))
+    groups = read_groups(said.get("groups", []))
+    macros = read_macros(said.get("macros", {}), folder) if "macros" in said or "http" in said else None
+    if macros is not None:
+        trees = (*_results(macros, [str(each.group.name) for each in groups]), *trees)
     values: dict[str, object] = {"persistent": store != MEMORY, "durability": level}
     for name, keys in BROKER.items():
         values |= read_values(name, said.get(name, {}), keys)
@@ -101,11 +115,14 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
         permissions=path("permissions", said["permissions"], folder) if "permissions" in said else None,
         hook=_hook(said.get("authentication", {}), folder),
         trees=trees,
-        groups=read_groups(said.get("groups", [])),
+        groups=groups,
         node=read_node(said.get("node", {}), folder),
         broker=broker,
         limits=limits,
         bounds=replace(bounds, **read_values("buffers", said.get("buffers", {}), BUFFERS)),  # type: ignore[arg-type]
+        http=read_http(said["http"], folder) if "http" in said else None,
+        macros=macros,
+        roles=read_role_settings(said["roles"], folder) if "roles" in said else None,
     )
     check_sizes(config.broker, config.bounds)
     _check_reach(config)
@@ -116,7 +133,9 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
 def sources_of(config: Config) -> Sources:
     """Where it is written who may come in."""
     hook = no_hook if config.hook is None else config.hook.load
-    return Sources(config.users, config.permissions, lambda: contexts_of(config.listeners), hook)
+    roles = no_roles if config.roles is None else config.roles.load
+    http = dict if config.http is None else config.http.contexts
+    return Sources(config.users, config.permissions, lambda: contexts_of(config.listeners) | http(), hook, roles)
 
 
 def _hook(value: object, folder: Path) -> HookSettings | None:
@@ -127,10 +146,13 @@ def _hook(value: object, folder: Path) -> HookSettings | None:
 
 def _check_reach(config: Config) -> None:
     """Raise `BadConfig` if others could reach a broker that knows nobody: anonymous is for this machine only."""
-    for listener in config.listeners:
-        if config.permissions is None and listener.host != "localhost" and not is_loopback(listener.host):
+    places = [("listeners", each.host, str(each)) for each in config.listeners]
+    if config.http is not None:
+        places.append(("http", config.http.host, str(config.http)))
+    for key, host, place in places:
+        if config.permissions is None and host != "localhost" and not is_loopback(host):
             raise BadConfig(
-                f"listeners: {listener} can be reached from other machines, and there are no users yet: make one with "
+                f"{key}: {place} can be reached from other machines, and there are no users yet: make one with "
                 "`roost users add NAME`, name the files with `users` and `permissions`, or listen on 127.0.0.1 only"
             )
 
@@ -165,6 +187,15 @@ def _tree(key: str, value: object) -> TreeSettings:
     if level == REPLICATED and group is None:
         raise BadConfig(f"{key}.durability: only a tree with a group has replicas; name one, or write disk")
     return TreeSettings(pattern, level, replicas, group)
+
+
+def _results(macros: MacroSettings, groups: list[str]) -> tuple[TreeSettings, ...]:
+    """The tree of macros' results, before all others; none if there are no groups."""
+    if not groups and not macros.group:
+        return ()
+    if not macros.group and len(groups) > 1:
+        raise BadConfig(f"macros.group: say which group has the results: {', '.join(groups)}")
+    return (TreeSettings(f"{PREFIX}#", DISK, group=macros.group or groups[0]),)
 
 
 def _durability(key: str, value: object) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from roost.broker.broker import Broker
@@ -21,6 +22,7 @@ from roost.host.mqtt.config_groups import check_keys
 from roost.host.mqtt.gateways import Gateways
 from roost.host.mqtt.server import Server
 from roost.host.repo import Duty, RunningRepo, duty_of, running_repo
+from roost.naming import Name
 from roost.naming.building import Panel
 from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.repo import RepoSettings
@@ -28,6 +30,7 @@ from roost.repo.retention import Rule
 from roost.wire import Data
 
 SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=16)  # what nodes tell: the last says it all
+MACROS: Final = Rule(TopicFilter("+/$roost/macros/+"), max_count=1024)  # the same, in parts
 
 
 def trees_of(config: Config) -> Trees:
@@ -73,7 +76,12 @@ async def joined(
         panels = [each.panel for each in config.groups]
         alone = not config.node.uplinks
         gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
-        server.execute(broker.join(gateways, roaming_of(trees), now), now)
+        roaming = roaming_of(trees)
+        macros = broker.core.macros
+        if macros is not None:
+            macros.last_number = partial(_last_number, running)
+            roaming.sharing.always = not alone
+        server.execute(broker.join(gateways, roaming, now), now)
         try:
             yield running
         finally:
@@ -85,10 +93,19 @@ def _duties(config: Config, keys: KeyStore, now: int) -> list[Duty]:
     duties: list[Duty] = []
     for each in config.groups:
         folder = None if config.store is None else group_file(config.store / "repos", each.repo.name, "rocks")
-        settings = RepoSettings(retention=(SESSIONS, *each.retention), tells=True)
+        settings = RepoSettings(retention=(SESSIONS, MACROS, *each.retention), tells=True)
         duty = duty_of(keys, each.repo, folder, settings, now)
         duties.append(replace(duty, certificates=duty.certificates + _shown(keys, each.panel, now)))
     return duties
+
+
+def _last_number(running: RunningRepo, stream: bytes) -> int:
+    """The highest number of a stream that a repo here has, or had."""
+    for repo in running.repos:
+        if stream.startswith(repo.place.group.name.value):
+            row = repo.shelf.holdings.of(Name(stream))
+            return max(row.highest, *[high for _, high in row.gone[-1:]], 0)
+    return 0
 
 
 def _shown(keys: KeyStore, panel: Panel, now: int) -> tuple[Data, ...]:

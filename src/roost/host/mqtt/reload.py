@@ -1,6 +1,6 @@
 """Everything that says who may come in, read from its files together and swapped at once.
 
-    users, permissions, certificates, hook ──read all──▶ Security ──adopt──▶ current
+    users, permissions, certificates, hook, roles ──read all──▶ Security ──adopt──▶ current
                                               └──anything wrong──▶ BadConfig with all of it; current stays
 
 So a reload never leaves new users with old permissions, and a mistake in a file never locks anyone out or lets anyone
@@ -21,6 +21,7 @@ from typing import Final
 from roost.broker.access import LOOPBACK_ONLY, Access
 from roost.broker.permissions import Permissions
 from roost.errors import BadConfig
+from roost.host.mqtt.config_roles import RoleFiles
 from roost.host.mqtt.hook import Hook
 from roost.host.mqtt.users import Users, read_text, read_users
 
@@ -33,6 +34,11 @@ def no_hook() -> Hook | None:
     return None
 
 
+def no_roles() -> RoleFiles | None:
+    """Permissions are enough."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where it all is; `contexts` reads the certificates of the listeners, and raises `BadConfig` or `OSError`."""
@@ -41,6 +47,7 @@ class Sources:
     permissions: Path | None = None
     contexts: Callable[[], Mapping[str, ssl.SSLContext]] = dict
     hook: Callable[[], Hook | None] = no_hook  # raises `BadConfig`
+    roles: Callable[[], RoleFiles | None] = no_roles  # as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,7 @@ class Security:
     contexts: Mapping[str, ssl.SSLContext]  # by listener
     warnings: tuple[str, ...] = ()  # what can be used but is hardly meant
     hook: Hook | None = None  # who answers for other methods than passwords
+    roles: RoleFiles | None = None  # who gets which stream, where that is configured
 
 
 class Reloader:
@@ -85,6 +93,7 @@ def load(sources: Sources) -> Security:
     permissions: Permissions | None = None
     contexts: Mapping[str, ssl.SSLContext] = {}
     hook: Hook | None = None
+    roles: RoleFiles | None = None
     if sources.users is not None:
         try:
             users, _ = read_users(sources.users)
@@ -108,17 +117,21 @@ def load(sources: Sources) -> Security:
         hook = sources.hook()
     except BadConfig as error:
         mistakes.append(str(error))
+    try:
+        roles = sources.roles()
+    except BadConfig as error:
+        mistakes.append(str(error))
     if mistakes:
         raise BadConfig("\n".join(mistakes))
     if permissions is None:
-        return Security(users, LOOPBACK_ONLY, contexts, hook=hook)
+        return Security(users, LOOPBACK_ONLY, contexts, hook=hook, roles=roles)
     strangers = [user for user in permissions.lines_of if sources.users is not None and user not in users]
     warnings = [
         f"{sources.permissions}, line {permissions.lines_of[user]}: {user.decode()!r} is not in {sources.users}; right "
         "if certificates or a hook name this user, else correct the name or add the user"
         for user in strangers
     ]
-    return Security(users, permissions, contexts, tuple(warnings), hook)
+    return Security(users, permissions, contexts, tuple(warnings), hook, roles)
 
 
 def read_permissions(path: Path) -> Permissions:

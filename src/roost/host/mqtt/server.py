@@ -28,7 +28,9 @@ from roost.host.mqtt.listener import Door, ListenerSettings
 from roost.host.mqtt.loop import Owner, Poll
 from roost.host.mqtt.reload import Reloader, Sources
 from roost.host.mqtt.rows import Rows
+from roost.host.mqtt.until import Until
 from roost.machine import Effect, Rejected
+from roost.process.roles.lookup_port import GiveUp, LookUp
 
 _FOREIGN: Final = {b"\x16\x03": ("TLS", "tls"), b"GET ": ("HTTP", "ws"), b"POST ": ("HTTP", "ws")}  # by how it begins
 
@@ -78,6 +80,8 @@ class Server(Owner):
         self.insert: Callable[[Insert], None] = self._refuse_insert
         self.is_flooded: Callable[[], bool] | None = None  # whether more comes for groups than they take
         self.count_groups: Callable[[], dict[str, int]] = dict  # by the ends of `$SYS` topics
+        self.look_up: Callable[[Effect], None] = self._ignore  # roles that are asked for elsewhere
+        self.until: Final = Until()
         self._rows: Final = rows
         if rows is not None:
             rows.answer = self._kept
@@ -179,6 +183,8 @@ class Server(Owner):
                 poll.listen(wanted=not is_behind)
                 self.machine.listening(not is_behind, now)
             self._alarm.set(self.machine.deadline(), now)
+        if self.until.waiting:
+            self.until.look()
 
     def _carry_out(self, effects: list[Effect], now: int) -> None:
         for effect in effects:
@@ -194,6 +200,8 @@ class Server(Owner):
                 self.poll.pause(effect.link, effect.until)
             elif isinstance(effect, Insert):
                 self.insert(effect)
+            elif isinstance(effect, LookUp | GiveUp):
+                self.look_up(effect)
             else:
                 self.journal.write(_explained(effect), now)
 
@@ -212,6 +220,9 @@ class Server(Owner):
         raise BadConfig(
             f"a message belongs to the group of tree {effect.tree}, and nobody has joined it: join it first"
         )
+
+    def _ignore(self, effect: Effect) -> None:
+        """Leave a look-up without an answer: it has a time-out, and fails closed."""
 
     # -- answers
 

@@ -1,0 +1,184 @@
+"""A node with its HTTP door: what MQTT clients published, for users with passwords, over TLS, out of a group."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import urllib.error
+import urllib.request
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+from tests.loops import run
+from tests.mqtt_certificates import Authority
+
+from roost.cli import main
+from roost.host.mqtt.config import read_config
+from roost.host.mqtt.passwords import LIGHT, PasswordHash
+from roost.host.mqtt.running import Running, running_broker
+
+GROUP = "/BigCompany/Building1/Electricity"
+
+
+@asynccontextmanager
+async def node(folder: Path, **said: Any) -> AsyncIterator[Running]:  # noqa: ANN401  as YAML has it
+    usual = {"listeners": [{"tcp": "127.0.0.1:0"}], "store": "memory", "http": "127.0.0.1:0"}
+    async with running_broker(read_config(usual | said, folder, folder)) as running:
+        yield running
+
+
+def client(running: Running, **more: Any) -> aiomqtt.Client:  # noqa: ANN401  as aiomqtt has it
+    port = int(running.uris[0].rpartition(":")[2])
+    return aiomqtt.Client("127.0.0.1", port, protocol=aiomqtt.ProtocolVersion.V5, **more)
+
+
+async def get(running: Running, path: str, user: str = "", authority: Path | None = None) -> tuple[int, Any]:
+    """The status and the JSON of what a path answers."""
+    return await ask(running, "GET", path, None, user, authority)
+
+
+async def ask(
+    running: Running, method: str, path: str, body: object, user: str = "", authority: Path | None = None
+) -> tuple[int, Any]:
+    headers = {"Authorization": "Basic " + b64encode(user.encode()).decode()} if user else {}
+    content = None if body is None else json.dumps(body).encode()
+    if content is not None:
+        headers["Content-Type"] = "application/json"
+    request = urllib.request.Request(running.uris[-1] + path, content, headers, method=method)
+    context = None if authority is None else ssl.create_default_context(cafile=str(authority))
+
+    def wait() -> tuple[int, Any]:
+        try:
+            with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    return await asyncio.to_thread(wait)
+
+
+def write_users(folder: Path, permissions: str, **passwords: str) -> dict[str, str]:
+    users = folder / "users"
+    users.write_text("".join(f"{name}:{PasswordHash.make(word.encode(), LIGHT)}\n" for name, word in passwords.items()))
+    users.chmod(0o600)
+    (folder / "permissions").write_text(permissions)
+    return {"users": "users", "permissions": "permissions"}
+
+
+def test_what_is_retained_is_read_over_http_on_this_machine(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with node(tmp_path) as running, client(running) as device:
+            await device.publish("hall/temp", "21.5", qos=1, retain=True)
+            status, found = await get(running, "/topics/hall/%2B")
+            assert status == 200
+            assert [(each["topic"], each["value"]) for each in found] == [("hall/temp", 21.5)]
+            counts = running.server.count_groups()
+            listed = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
+            assert [name for name in counts if f"`{name}`" not in listed] == []
+        assert running.server.count_groups() == {}
+
+    run(test)
+
+
+def test_users_come_in_by_their_passwords_and_read_what_they_may_and_a_reload_counts(tmp_path: Path) -> None:
+    said = write_users(tmp_path, "user alice\n readwrite #\nuser bob\n read hall/+\n", alice="a-word", bob="b-word")
+
+    async def test() -> None:
+        async with node(tmp_path, **said) as running:
+            async with client(running, username="alice", password="a-word") as device:
+                for topic in ("hall/temp", "vault/temp"):
+                    await device.publish(topic, "1", qos=1, retain=True)
+            assert (await get(running, "/topics/%23"))[0] == 401
+            assert (await get(running, "/topics/%23", "bob:guess"))[0] == 401
+            for user, topics in (("alice:a-word", ["hall/temp", "vault/temp"]), ("bob:b-word", ["hall/temp"])):
+                status, found = await get(running, "/topics/%23", user)
+                assert (status, sorted(each["topic"] for each in found)) == (200, topics)
+            assert (await get(running, "/topics/vault/%23", "bob:b-word"))[0] == 403
+            write_users(tmp_path, "user alice\n read #\nuser bob\n read #\n", alice="a-word", bob="other")
+            await running.reload()
+            assert (await get(running, "/topics/vault/%23", "bob:b-word"))[0] == 401
+            assert (await get(running, "/topics/vault/%23", "bob:other"))[0] == 200
+
+    run(test)
+
+
+def test_the_door_speaks_tls_if_it_has_a_certificate_and_a_reload_brings_another(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.certify("server")
+    http = {"listen": "127.0.0.1:0", "certificate": "server.pem", "key": "server.key"}
+
+    async def test() -> None:
+        async with node(tmp_path, http=http) as running:
+            assert running.uris[-1].startswith("https://127.0.0.1:")
+            assert await get(running, "/health", authority=authority.path) == (200, {"status": "ok"})
+            other = Authority(tmp_path, "other")
+            other.certify("server")
+            await running.reload()
+            assert await get(running, "/health", authority=other.path) == (200, {"status": "ok"})
+            with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+                await get(running, "/health", authority=authority.path)
+
+    run(test)
+
+
+def test_the_past_of_a_group_is_read_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("ROOST_PASSPHRASE", raising=False)
+    assert main(["init", "--company", "BigCompany", "--building", "Building1", "--repo", "Repo1"]) == 0
+    assert main(["keys", "make", f"{GROUP}/Gate1"]) == 0
+    said = {
+        "store": str(tmp_path / "store"),
+        "trees": [{"filter": "hall/#", "group": GROUP}],
+        "groups": [{"name": GROUP, "panel": "Gate1", "repo": "Repo1"}],
+    }
+
+    async def test() -> None:
+        async with node(tmp_path, **said) as running:
+            async with client(running) as device:
+                for number in range(5):
+                    await device.publish("hall/temp", str(number), qos=1)
+            status, found = await get(running, "/topics/hall/%23?since=1h&limit=3")
+            assert (status, [each["value"] for each in found]) == (200, [0, 1, 2])
+            assert found[0]["stream"].startswith(f"{GROUP}/Gate1/")
+            first = found[0]["number"]
+            assert [each["number"] for each in found] == [first, first + 1, first + 2]
+            _, later = await get(running, f"/topics/hall/%23?since={first + 3}")
+            assert [each["value"] for each in later] == [3, 4]
+            _, last = await get(running, "/topics/hall/temp")
+            assert [each["value"] for each in last] == [4]
+
+    run(test)
+
+
+def test_a_macro_that_is_made_over_http_refines_what_is_published(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with node(tmp_path) as running, client(running) as device:
+            await device.subscribe("Noctua/#", qos=1)
+            macro = {"name": "hall/twice", "code": "Noctua.topic('hall/temp') * 2"}
+            status, shown = await ask(running, "POST", "/macros", macro)
+            assert (status, shown["version"], shown["topic"]) == (201, 1, "Noctua/hall/twice")
+            assert (await ask(running, "POST", "/macros", macro))[0] == 409
+            await device.publish("hall/temp", "21.5", qos=1)
+            message = await anext(aiter(device.messages))
+            assert (str(message.topic), message.payload) == ("Noctua/hall/twice", b"43")
+            assert (await ask(running, "PUT", "/macros/hall/twice", {"code": "Noctua.topic('hall/temp') * 3"}))[
+                0
+            ] == 200
+            await device.publish("hall/temp", "20", qos=1)
+            message = await anext(aiter(device.messages))
+            assert message.payload == b"60"
+            status, runs = await get(running, "/traces/hall/twice")
+            assert (status, runs[0]["output"]) == (200, "60")
+            status, wrong = await ask(running, "PUT", "/macros/hall/twice", {"code": "Noctua.topic('a') +\n ) 1"})
+            assert (status, wrong["line"]) == (400, 2)
+            assert (await ask(running, "DELETE", "/macros/hall/twice", None))[0] == 200
+            assert (await get(running, "/macros"))[1] == []
+
+    run(test)
