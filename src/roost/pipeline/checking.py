@@ -15,6 +15,7 @@ from roost.naming.topic import TopicFilter
 from roost.pipeline.columns import ARRIVAL
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
+from roost.pipeline.macros_plan import wrong_with
 from roost.pipeline.operations import (
     KNOWN,
     Aggregate,
@@ -22,6 +23,7 @@ from roost.pipeline.operations import (
     Filter,
     Function,
     Join,
+    Macro,
     Map,
     Sql,
     is_timed,
@@ -125,6 +127,8 @@ def _operation(pipeline: Pipeline, stage: Stage) -> Iterator[str]:
         yield "filter, map and function have one input"
     if isinstance(operation, Function):
         yield from _function(operation.path)
+    if isinstance(operation, Macro):
+        yield from wrong_with(stage, operation)
     if isinstance(operation, Sql) and not re.search(r"\bselect\b", operation.text, re.IGNORECASE):
         yield "its SQL selects nothing"
     if isinstance(operation, Aggregate):
@@ -238,7 +242,7 @@ def _doubtful(pipeline: Pipeline, stage: Stage, panels: frozenset[str] | None) -
     if panels is not None and panel not in panels:
         yield f"there is no key of {panel} here; make one with: roost keys make {panel}"
     templates = {each.part for each in fields_of(f"{stage.device}/{stage.metric}")}
-    if not stage.window_ns:
+    if not stage.window_ns and not isinstance(stage.operation, Macro):
         several = any("+" in wish.split("/")[0] or wish.startswith("#") for wish in stage.inputs[0].wishes)
         if several and "panel" not in templates:
             yield "devices of the same name at different panels would be one stream: put {panel} into the device"

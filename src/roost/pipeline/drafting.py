@@ -14,7 +14,21 @@ from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
-from roost.pipeline.operations import PANDAS, USABLE, Aggregate, Filter, Function, Join, Map, Operation, Sql
+from roost.pipeline.operations import (
+    KINDS,
+    PANDAS,
+    USABLE,
+    Aggregate,
+    Filter,
+    Function,
+    Join,
+    Macro,
+    Map,
+    Operation,
+    Sql,
+    text_of,
+)
+from roost.process.definition import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +108,10 @@ class Draft:
         """Hand the rows to a function, `package.module:function`."""
         return replace(self, operation=Function(path, form))
 
+    def macro(self, *definitions: Definition) -> Draft:
+        """Run macros over the readings; results are on `Noctua/<name>` behind the panel."""
+        return replace(self, operation=Macro(tuple(text_of(each) for each in definitions)))
+
     def publish(
         self,
         group: str,
@@ -106,7 +124,7 @@ class Draft:
     ) -> Pipeline:
         """Finish the stage: publish as a panel of a group."""
         if self.operation is None:
-            raise BadConfig(f"stage {self.name!r} does nothing: filter, map, aggregate, join, sql or function first")
+            raise BadConfig(f"stage {self.name!r} does nothing: {', '.join(KINDS)} first, one of them")
         output = Output(str(Name.parse(group)), panel, device, metric, unit, dict(units or {}))
         stage = Stage(self.name, self.inputs, self.operation, output)
         return replace(self.pipeline, stages=(*self.pipeline.stages, stage))

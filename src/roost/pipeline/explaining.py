@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from roost.pipeline.graph import Pipeline, Stage
-from roost.pipeline.operations import INPUTS, Aggregate, Filter, Function, Map, kind_of
+from roost.pipeline.operations import INPUTS, Aggregate, Filter, Function, Macro, Map, kind_of
 from roost.pipeline.wiring import feeders, levels, streams, wired
 from roost.pipeline.yaml_form import length
 
@@ -59,6 +59,10 @@ def _does(stage: Stage) -> Iterator[str]:
         yield f"{kind}  {operation.where}; an empty marker where it does not hold"
     elif isinstance(operation, Map):
         yield f"{kind}  {operation.value}"
+    elif isinstance(operation, Macro):
+        for each in operation.definitions:
+            yield f"{kind}  {each.name}: {each.language}, on {each.trigger}, program {each.digest.hex()[:_DIGEST]}…"
+            kind = " " * len(kind)
     elif isinstance(operation, Function):
         yield f"{kind}  {operation.path}, of {operation.form}"
     else:
@@ -66,6 +70,8 @@ def _does(stage: Stage) -> Iterator[str]:
 
 
 def _lateness(stage: Stage) -> str:
+    if isinstance(stage.operation, Macro):
+        return "when       as readings come, in the order of their times; results are numbered as they come"
     if not stage.window_ns:
         return "when       as readings come, under their numbers"
     latest = max(each.deadline_ns for each in stage.inputs)

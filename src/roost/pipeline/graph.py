@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from roost.errors import BadConfig
 from roost.pipeline import stages_names as names
 from roost.pipeline.input import Input
-from roost.pipeline.operations import INPUTS, Aggregate, Operation, kind_of, natural_unit
+from roost.pipeline.operations import INPUTS, Aggregate, Macro, Operation, kind_of, natural_unit
 
 if TYPE_CHECKING:
     from roost.pipeline.drafting import Draft
@@ -109,6 +109,8 @@ class Stage:
 
     def patterns(self) -> list[str]:
         """Its streams as templates, relative to the group."""
+        if isinstance(self.operation, Macro):
+            return [f"{self.output.panel}/{each.topic}" for each in self.operation.definitions]
         both = f"{self.device}/{self.metric}"
         return [f"{self.output.panel}/{names.filled(both, {names.OUTPUT: each})}" for each in self.outputs]
 

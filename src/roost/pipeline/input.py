@@ -38,7 +38,8 @@ class Input:
     """One input of a stage; without a window, readings are handed out as they come.
 
     `step_ns` is how much time each reading stands for, from its event time on: the results of windows of a minute close
-    a minute each, while a plain reading says only that the time before it is over.
+    a minute each, while a plain reading says only that the time before it is over. With `packets`, the payload of a row
+    is the whole packet, for whoever has to read it exactly.
     """
 
     group: str
@@ -50,6 +51,7 @@ class Input:
     key: str = EACH
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sums: Sums | None = None
+    packets: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("window", self.window_ns), ("step", self.step_ns), ("deadline", self.deadline_ns)):

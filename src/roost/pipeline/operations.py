@@ -1,4 +1,4 @@
-"""What a stage does with the rows of its inputs: filter, map, aggregate, join, SQL, a function of Python's.
+"""What a stage does with the rows of its inputs: filter, map, aggregate, join, SQL, a function of Python's, macros.
 
 | operation   | input      | result                                                                                    |
 | ----------- | ---------- | ----------------------------------------------------------------------------------------- |
@@ -8,6 +8,7 @@
 | `Join`      | windows    | as `Aggregate`, where several inputs, by their names, have a part in each output          |
 | `Sql`       | both       | what a query over the inputs as tables selects                                            |
 | `Function`  | both       | what a function makes of the rows of a window, or of readings as they come                |
+| `Macro`     | readings   | what macros make of them, as a node would: results on `Noctua/<name>`, numbered from 1    |
 
 An output of an `Aggregate` is one of the words `mean min max sum count energy`, or an SQL expression over them and over
 `expected received missing open hours window_s`, the fields of the key, and parts: `temp.mean` is the mean of those rows
@@ -22,12 +23,14 @@ calls are known in outputs beside its own:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from roost.errors import BadConfig
+from roost.process.definition import SPARK, Definition, definition_of
 
 USABLE: Final = "quality <> 'bad'"
 PANDAS: Final = "pandas"
@@ -103,7 +106,19 @@ class Function:
             raise BadConfig(f"function {self.path}: form {self.form!r} is unknown: write {PANDAS} or {ARROW}")
 
 
-Operation: TypeAlias = Filter | Map | Aggregate | Join | Sql | Function
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """Macros, each as the JSON of its definition; see `roost.pipeline.macros_stage`."""
+
+    said: tuple[str, ...]
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """What they are; raises `BadMacro`."""
+        return [definition_of(json.loads(each)) for each in self.said]
+
+
+Operation: TypeAlias = Filter | Map | Aggregate | Join | Sql | Function | Macro
 
 KINDS: Final[Mapping[str, type[Operation]]] = {
     "filter": Filter,
@@ -112,7 +127,13 @@ KINDS: Final[Mapping[str, type[Operation]]] = {
     "join": Join,
     "sql": Sql,
     "function": Function,
+    "macro": Macro,
 }
+
+
+def text_of(definition: Definition) -> str:
+    """A definition as `Macro` has it: for Spark, whatever it says, and in one form only."""
+    return json.dumps(replace(definition, engine=SPARK).mapping(), sort_keys=True, ensure_ascii=False)
 
 
 def kind_of(operation: Operation) -> str:

@@ -20,8 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
 from roost.pipeline.archive.folder import Folder
 from roost.pipeline.graph import Pipeline, Stage
+from roost.pipeline.macros_stage import MacroStages
 from roost.pipeline.measuring import Batch
-from roost.pipeline.origins import Origins
+from roost.pipeline.operations import Macro
+from roost.pipeline.origins import Ask, Origins
 from roost.pipeline.results import RESULT, ids_of
 from roost.pipeline.stages import handed, windowed
 from roost.pipeline.stages_windows import needs_rows, partials, rows_of, waits
@@ -36,21 +38,23 @@ Write = Callable[[DataFrame | pa.Table], None]
 
 
 class Processing:
-    """Does batches of a pipeline; what joins keep is kept in `folder`."""
+    """Does batches of a pipeline; what joins and macros keep is kept in `folder`."""
 
-    def __init__(self, pipeline: Pipeline, origins: Origins, write: Write, folder: Folder | None) -> None:
+    def __init__(self, pipeline: Pipeline, origins: Origins, ask: Ask, write: Write, folder: Folder | None) -> None:
         self._pipeline: Final = pipeline
         self._origins: Final = origins
         self._write: Final = write
         self._folder: Final = folder
+        self._macros: Final = MacroStages(folder, ask, write)
 
     def run(self, batch: DataFrame, number: int | None, stages: Sequence[Stage]) -> dict[str, Batch]:
         """Do one batch for some stages; without a `number`, all there is comes at once."""
         spark = batch.sparkSession
         spark.conf.set(_ANSI, "false")
         in_windows = [stage for stage in stages if stage.window_ns]
-        one_by_one = [stage for stage in stages if not stage.window_ns]
-        looks = len(one_by_one) + sum(needs_rows(stage) for stage in in_windows) + bool(in_windows)
+        macros = [stage for stage in stages if isinstance(stage.operation, Macro)]
+        one_by_one = [stage for stage in stages if not stage.window_ns and stage not in macros]
+        looks = len(one_by_one) + sum(needs_rows(stage) for stage in in_windows) + bool(in_windows) + len(macros)
         done: dict[str, Batch] = {}
         with _held(batch, wanted=looks > 1):
             written: list[DataFrame] = []
@@ -68,6 +72,7 @@ class Processing:
                     self._write(found)
             if written:
                 self._write(reduce(DataFrame.unionByName, written))
+            done |= {stage.name: self._macros.run(stage, rows, number) for stage in macros}
         return done | {name: _batch_of(observation.get) for name, observation in seen.items()}
 
     def _windows(

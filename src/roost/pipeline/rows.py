@@ -63,7 +63,10 @@ class Rows:
         done: list[tuple[Unit, int]] = []  # with how many rows each
         for unit, name, stretches in wanted:
             before = made.rows
-            self._add(unit, name, [piece for stretch in stretches for piece in _of(stretch, pieces)], reader, made)
+            found = [piece for stretch in stretches for piece in _of(stretch, pieces)]
+            self._add(unit, name, found, reader, made)
+            if self.inputs[unit.input].packets:
+                made.keep(before, found)
             done.append((unit, made.rows - before))
             if made.rows >= _ROWS_AT_ONCE:
                 yield in_windows(self.inputs, done, made.whole()) if self.windowed else made.whole()
@@ -140,6 +143,7 @@ class _Batches:
         self.rows = 0
         self._batches: Final[list[pa.RecordBatch]] = []
         self._few: list[Entry] = []
+        self._whole: Final[list[tuple[int, int, dict[int, bytes]]]] = []  # rows whose payloads are packets, by number
         self._arrival_us: Final = time.time_ns() // 1000
 
     def add(self, stream: Name, packets: Sequence[tuple[int, bytes]], *, verified: bool) -> None:
@@ -156,12 +160,23 @@ class _Batches:
         self._few += entries
         self.rows += len(entries)
 
+    def keep(self, first: int, pieces: Sequence[Fetched]) -> None:
+        """Have the packets of the rows from this one on in place of their payloads."""
+        self._whole.append((first, self.rows, {number: wire for piece in pieces for number, wire in _packets(piece)}))
+
     def whole(self) -> pa.RecordBatch:
         """All of them."""
         self._flush()
-        if len(self._batches) <= 1:
-            return self._batches[0] if self._batches else empty_batch()
-        return pa.Table.from_batches(self._batches).combine_chunks().to_batches()[0]
+        batch = self._batches[0] if self._batches else empty_batch()
+        if len(self._batches) > 1:
+            batch = pa.Table.from_batches(self._batches).combine_chunks().to_batches()[0]
+        if not self._whole:
+            return batch
+        payloads, numbers = batch.column("payload").to_pylist(), batch.column("seq").to_pylist()
+        for first, last, wires in self._whole:
+            payloads[first:last] = [wires.get(number) for number in numbers[first:last]]
+        at = batch.schema.get_field_index("payload")
+        return batch.set_column(at, batch.schema.field(at), pa.array(payloads, pa.binary()))
 
     def _flush(self) -> None:
         if self._few:

@@ -62,8 +62,9 @@ class Running:
         self._clock: Final = clock
         access = Access.from_options(self._options)
         folder = Folder(f"{checkpoint.removeprefix('file://')}/{BESIDE}") if checkpoint else None
-        self._origins: Final = Origins(self.pipeline, ask or asking(lambda: face_of(access)), folder)
-        self._processing: Final = Processing(self.pipeline, self._origins, write or self._publish, folder)
+        asked = ask or asking(lambda: face_of(access))
+        self._origins: Final = Origins(self.pipeline, asked, folder)
+        self._processing: Final = Processing(self.pipeline, self._origins, asked, write or self._publish, folder)
 
     def start(self, spark: SparkSession, *, since: str = LATEST, available_now: bool = False) -> StreamingQuery:
         """Start the query; `since` says where to begin if there is no checkpoint yet."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from roost.pipeline.columns import SUMMED, SUMS, WINDOWED
 from roost.pipeline.graph import Stage
 from roost.pipeline.input import Input, Sums
-from roost.pipeline.operations import USABLE, Aggregate, Expressions
+from roost.pipeline.operations import USABLE, Aggregate, Expressions, Macro
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +49,11 @@ def sums_of(stage: Stage) -> Sums | None:
 
 def inputs_of(stages: Sequence[Stage]) -> list[Input]:
     """The inputs of some stages, as the source is to read them."""
-    return [replace(each, name=stage.input_id(each), sums=sums_of(stage)) for stage in stages for each in stage.inputs]
+    return [
+        replace(each, name=stage.input_id(each), sums=sums_of(stage), packets=isinstance(stage.operation, Macro))
+        for stage in stages
+        for each in stage.inputs
+    ]
 
 
 def partials(batch: DataFrame) -> pa.Table:

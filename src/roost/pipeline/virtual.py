@@ -1,7 +1,8 @@
 """Virtual readings: what a stage computed becomes a signed packet, and the same row becomes the same packet, always.
 
 Nothing in it comes from a clock, a counter or chance: the name is a function of the row, the Content too, and keys sign
-deterministically. So whoever tries a batch again makes the packets that are there already.
+deterministically. So whoever tries a batch again makes the packets that are there already. A row that has a whole
+`content`, as results of macros do, says the content itself, and in `output` the topic behind the panel.
 
 | part of the packet | from                                                                                           |
 | ------------------ | ---------------------------------------------------------------------------------------------- |
@@ -27,7 +28,7 @@ import pyarrow as pa
 from roost.errors import BadName, BadPacket, BadTopic
 from roost.naming import Name, building
 from roost.naming.building import numbered
-from roost.naming.topic import topic_of_name
+from roost.naming.topic import name_of_topic, topic_of_name
 from roost.pipeline.columns import BAD, EXPECTED, GOOD, RECEIVED, UNCERTAIN
 from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.virtual_rows import (
@@ -50,7 +51,7 @@ FRESHNESS_MS: Final = 1000
 CORRECTS: Final = "corrects"
 MAX_MISSING_NAMES: Final = 2000  # characters; the rest is cut off
 
-_AROUND_BYTES: Final = 1500  # at most, of name and signature around the content
+AROUND_BYTES: Final = 1500  # at most, of name and signature around the content
 _MAX_STREAMS: Final = 65_536  # whose signers are remembered
 _MAX_NUMBER: Final = (1 << 63) - 1
 _MAX_INTEGER: Final = 1 << 64  # SenML's
@@ -83,9 +84,10 @@ class VirtualPanel:
         if not 1 <= number <= _MAX_NUMBER:
             column = "number" if row.correction is None else "correction"
             raise PoisonRow(column, f"{number} is no number of a reading: they count from 1; see `origin`")
-        stream, signer = self._stream(row.output, is_correction=row.correction is not None)
-        content = self._reading(row).encode()
-        size = len(content) + _AROUND_BYTES
+        is_whole = row.content is not None
+        stream, signer = self._stream(row.output, is_correction=row.correction is not None, is_whole=is_whole)
+        content = self._reading(row).encode() if row.content is None else row.content
+        size = len(content) + AROUND_BYTES
         if size > MAX_READING_BYTES:
             reason = f"the reading has about {size} bytes, {MAX_READING_BYTES} is the limit: publish a shorter text"
             raise PoisonRow("value", reason)
@@ -126,15 +128,22 @@ class VirtualPanel:
             raise PoisonRow("value", str(error)) from None
         return Reading(row.event_time_ns, SENML_CBOR if values else OCTET_STREAM, payload, lineage)
 
-    def _stream(self, output: str, *, is_correction: bool) -> tuple[Name, Signer]:
+    def _stream(self, output: str, *, is_correction: bool, is_whole: bool) -> tuple[Name, Signer]:
         found = self._streams.get((output, is_correction))
         if found is None:
-            stream = self._named(output, CORRECTIONS if is_correction else "")
+            stream = self._topic(output) if is_whole else self._named(output, CORRECTIONS if is_correction else "")
             found = (stream, self._signer_for(numbered(stream, 1)))
             if len(self._streams) >= _MAX_STREAMS:
                 self._streams.clear()
             self._streams[output, is_correction] = found
         return found
+
+    def _topic(self, output: str) -> Name:
+        """The stream of a whole reading, which says its topic, of however many levels."""
+        try:
+            return self.place.name + name_of_topic(output)
+        except BadTopic as error:
+            raise PoisonRow("output", f"{output!r} names no stream: {error}") from None
 
     def _named(self, output: str, ending: str) -> Name:
         levels = output.split("/")

@@ -9,6 +9,7 @@
 | correction                        | integer                                   | it is no correction               |
 | expected, received, missing, open | integer                                   | not known                         |
 | window_s                          | integer, double or decimal                | not known                         |
+| content                           | binary                                    | it is made of the others          |
 
 Other columns are not looked at. A column that is absent or of a wrong type is the fault of whoever wrote the stage, and
 raises; a row whose cells are wrong is poison, which is found when its packet is made (`roost.pipeline.virtual`). Rows
@@ -71,6 +72,7 @@ class VirtualRow:
     open: int | None = None
     window_s: Number | None = None
     missing_names: str = ""
+    content: bytes | None = None  # the reading as it stands, whatever else the row says
 
 
 def check_columns(names: Collection[str], template: str = "") -> None:
@@ -96,7 +98,7 @@ def read_rows(batch: pa.RecordBatch) -> Iterator[VirtualRow]:
     check_columns(batch.schema.names)
     has_inputs = "inputs" in batch.schema.names
     columns = [_column(batch, name) for name in _COLUMNS]
-    for output, number, time, value, inputs, unit, quality, *rest, names in zip(*columns, strict=True):
+    for output, number, time, value, inputs, unit, quality, *rest, names, content in zip(*columns, strict=True):
         correction, expected, received, missing, still_open, window_s = rest
         yield VirtualRow(
             output or "",
@@ -113,6 +115,7 @@ def read_rows(batch: pa.RecordBatch) -> Iterator[VirtualRow]:
             still_open,
             window_s,
             names or "",
+            content,
         )
 
 
@@ -148,6 +151,7 @@ _COLUMNS: Final[dict[str, tuple[_IsOf, str]]] = {
     OPEN: (pa.types.is_integer, "an integer"),
     WINDOW_S: (_is_number, "a number"),
     MISSING_NAMES: (_is_text, "a string"),
+    "content": (pa.types.is_binary, "binary"),
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import Input
+from roost.pipeline.operations import Macro
 from roost.pipeline.stages_names import matcher_of, possible
 
 
@@ -62,9 +63,12 @@ def steps(pipeline: Pipeline, wanted: Input) -> set[int]:
 
 
 def cycles(pipeline: Pipeline) -> Iterator[list[str]]:
-    """Each way from a stage back to itself, once; stages by name, the first one again at the end."""
+    """Each way from a stage back to itself, once; stages by name, the first one again at the end.
+
+    Macros may be published in the group that they are made of: they know their own results.
+    """
     before = {
-        stage.name: sorted({each.name for wanted in stage.inputs for each in feeders(pipeline, wanted)})
+        stage.name: sorted({each.name for wanted in stage.inputs for each in feeders(pipeline, wanted)} - _apart(stage))
         for stage in pipeline.stages
     }
     done: set[str] = set()
@@ -96,6 +100,10 @@ def levels(pipeline: Pipeline) -> dict[str, int]:
     for stage in pipeline.stages:
         level(stage, frozenset({stage.name}))
     return found
+
+
+def _apart(stage: Stage) -> set[str]:
+    return {stage.name} if isinstance(stage.operation, Macro) else set()
 
 
 def _stepped(pipeline: Pipeline, wanted: Input) -> Input:

@@ -13,7 +13,8 @@
 
 A key that is not known is an error that says where it stands and which there are. `read` is one input, or a list of
 inputs with names. Lengths of time are text: `250ms`, `10s`, `1m`, `24h`. Beside `aggregate` there are `join` (the same
-without parts), `filter: {where: …}`, `map: {value: …}`, `sql: {text: …}` and `function: {path: package.module:name}`.
+without parts), `filter: {where: …}`, `map: {value: …}`, `sql: {text: …}`, `function: {path: package.module:name}` and
+`macro:` one definition of a macro, a list of them, or `{file: macros.yaml}` for those with `engine: spark` of a file.
 `hierarchy.yaml` beside this file is a whole one: what `roost.pipeline.hierarchy` makes for the hall of the examples.
 """
 
@@ -32,7 +33,8 @@ from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline.graph import Output, Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
-from roost.pipeline.operations import KINDS, Operation, kind_of
+from roost.pipeline.macros_file import read_macros
+from roost.pipeline.operations import KINDS, Macro, Operation, kind_of, text_of
 
 MAX_BYTES: Final = 1_000_000
 _READ: Final = ("group", "subscribe", "name", "window", "step", "deadline", "key")
@@ -46,13 +48,13 @@ def load(path: Path) -> Pipeline:
     if path.stat().st_size > MAX_BYTES:
         raise BadConfig(f"{path} is larger than {MAX_BYTES} bytes, that is no pipeline")
     try:
-        return loads(path.read_text(encoding="utf-8"))
+        return loads(path.read_text(encoding="utf-8"), path.parent)
     except (BadConfig, UnicodeDecodeError) as error:
         raise BadConfig(f"{path}: {error}") from None
 
 
-def loads(text: str) -> Pipeline:
-    """Read text; raises `BadConfig` that says where and what."""
+def loads(text: str, folder: Path | None = None) -> Pipeline:
+    """Read text; raises `BadConfig` that says where and what. Files of macros lie beside it, in a folder."""
     try:
         said = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -67,7 +69,7 @@ def loads(text: str) -> Pipeline:
     return Pipeline(
         _text(_needed(root, "pipeline", "the file"), "pipeline"),
         _text(root.get("version", "1"), "version"),
-        tuple(_stage(name, said, tables) for name, said in stages.items()),
+        tuple(_stage(name, said, tables, folder or Path()) for name, said in stages.items()),
         tables,
     )
 
@@ -92,7 +94,7 @@ def length(ns: int) -> str:
 # -- reading
 
 
-def _stage(name: object, said: object, tables: Mapping[str, Mapping[str, str]]) -> Stage:
+def _stage(name: object, said: object, tables: Mapping[str, Mapping[str, str]], folder: Path) -> Stage:
     where = f"stages.{name}"
     entries = _mapping(said, where, ("read", "publish", *KINDS))
     kinds = [kind for kind in KINDS if kind in entries]
@@ -104,7 +106,12 @@ def _stage(name: object, said: object, tables: Mapping[str, Mapping[str, str]]) 
         _input(each, f"{where}.read" + (f"[{at}]" if reads is several else ""), tables)
         for at, each in enumerate(several)
     )
-    operation = _operation(kinds[0], entries[kinds[0]], f"{where}.{kinds[0]}")
+    does = f"{where}.{kinds[0]}"
+    operation: Operation
+    if KINDS[kinds[0]] is Macro:
+        operation = Macro(tuple(text_of(each) for each in read_macros(entries[kinds[0]], does, folder)))
+    else:
+        operation = _operation(kinds[0], entries[kinds[0]], does)
     return Stage(_text(name, where), inputs, operation, _output(_needed(entries, "publish", where), f"{where}.publish"))
 
 
@@ -195,21 +202,26 @@ def _ns(entries: Mapping[str, Any], name: str, where: str, default: int = 0) -> 
 
 def _written(stage: Stage) -> dict[str, Any]:
     reads = [_written_input(each) for each in stage.inputs]
-    made = type(stage.operation)
-    operation: dict[str, Any] = {}
-    for each in fields(made):
-        value = getattr(stage.operation, each.name)
-        if value != each.default:
-            text = length(value) if each.name.endswith("_ns") else dict(value) if isinstance(value, Mapping) else value
-            operation[each.name.removesuffix("_ns")] = text
     output = {name: getattr(stage.output, name) for name in _PUBLISH if getattr(stage.output, name)}
     if "units" in output:
         output["units"] = dict(output["units"])
     return {
         "read": reads[0] if len(reads) == 1 else reads,
-        kind_of(stage.operation): operation,
+        kind_of(stage.operation): _written_operation(stage.operation),
         "publish": output,
     }
+
+
+def _written_operation(operation: Operation) -> object:
+    if isinstance(operation, Macro):
+        return [each.mapping() for each in operation.definitions]
+    said: dict[str, Any] = {}
+    for each in fields(operation):
+        value = getattr(operation, each.name)
+        if value != each.default:
+            text = length(value) if each.name.endswith("_ns") else dict(value) if isinstance(value, Mapping) else value
+            said[each.name.removesuffix("_ns")] = text
+    return said
 
 
 def _written_input(wanted: Input) -> dict[str, Any]:
