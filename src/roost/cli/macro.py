@@ -1,0 +1,88 @@
+"""`roost macro test|diff|list|show|add|update|delete|trace`: macros, for those who write them (docs/macros.md).
+
+`test` and `diff` run macros here, over readings of a file or past readings of groups; nothing is published. The others
+ask a node over HTTP. The exit status is 1 if there were failures (`test`) or differences (`diff`), and 2 if neither
+could be tried.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from roost.cli._http import URL, add_node
+from roost.cli._parsing import add_at
+
+SUMMARY = "Try macros on past readings, compare versions of them, and see, change and trace those of a node."
+
+_SHOWN: Final = 10  # differences
+_FILE: Final = "YAML or JSON with one macro or a list, or code alone: NAME.js, NAME.py"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    test = actions.add_parser("test", help="run macros over readings of a file, or past ones, and show what comes out")
+    test.add_argument("file", metavar="FILE", type=Path, help=_FILE)
+    test.add_argument("--full", action="store_true", help="with inputs and times of every run, not of failed ones only")
+    test.add_argument("--failures", action="store_true", help="show failed runs only")
+    diff = actions.add_parser("diff", help="run two versions over the same readings, and show where results differ")
+    diff.add_argument("old", metavar="OLD", help="a file, or the name of a macro of the node; alone: NEW, and OLD is")
+    diff.add_argument("new", metavar="NEW", nargs="?", help="what the node has under its name")
+    diff.add_argument("--show", metavar="N", type=int, default=_SHOWN, help=f"so many differences (default: {_SHOWN})")
+    for verb in (test, diff):
+        _add_past(verb)
+        verb.add_argument("--json", action="store_true", help="one JSON object per line")
+    for action, summary in (
+        ("list", "the macros of a node"),
+        ("show", "one of them, with its version, position and counters"),
+        ("add", "define the macros of a file at a node"),
+        ("update", "have a node run the macros of a file instead of those it has under their names"),
+        ("delete", "end a macro"),
+        ("trace", "the last runs of a macro: inputs, log, output or failure, how long they took"),
+    ):
+        verb = actions.add_parser(action, help=summary)
+        if action in {"add", "update"}:
+            verb.add_argument("file", metavar="FILE", type=Path, help=_FILE)
+        elif action != "list":
+            verb.add_argument("name", metavar="NAME", help="the macro's name, without Noctua/")
+        add_node(verb)
+        verb.add_argument("--json", action="store_true", help="JSON, as the node says it")
+
+
+def _add_past(parser: argparse.ArgumentParser) -> None:
+    past = parser.add_argument_group("readings", "a file, archive and repos as `roost sql` has them, or a node's past")
+    past.add_argument("--on", metavar="READINGS", type=Path, help="a file: JSON lines, or CSV with topic,time,value")
+    past.add_argument("--since", metavar="WHEN", default="24h", help="how far back: 24h, 7d, 2026-05-01 (default: 24h)")
+    past.add_argument("--group", metavar="GROUP", action="append", default=[], help="a group not archived; repeatable")
+    past.add_argument("--archive", metavar="DIR", help="the archive, a folder or a URI (default: ROOST_HOME/archive)")
+    past.add_argument("--archive-only", action="store_true", help="leave the repos alone")
+    add_at(parser)
+    node = parser.add_argument_group("a node", "whose past it is, unless there is a file, group or archive; over HTTP")
+    node.add_argument("--node", metavar="URL", help=f"its address (for macros by name the default is {URL})")
+    node.add_argument("--user", metavar="NAME", help="the user; the password is in ROOST_MQTT_PASSWORD, or asked for")
+    node.add_argument("--password-file", type=Path, metavar="FILE", help="whose first line is the user's password")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one action."""
+    from roost.cli import note
+    from roost.errors import RoostError
+
+    if options.action not in {"test", "diff"}:
+        from roost.cli._macro_node import ask_about
+
+        return ask_about(options)
+    options.url = options.node or URL
+    try:
+        if options.action == "test":
+            from roost.cli._macro_test import test
+
+            return test(options)
+        from roost.cli._macro_diff import diff
+
+        return diff(options)
+    except RoostError as error:  # not 1, which says what came of it
+        note(f"roost macro: {error}")
+        return 2
