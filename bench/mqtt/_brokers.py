@@ -74,8 +74,8 @@ def roost(folder: Path, *, disk: bool = False, more: str = "", home: Path | None
         "-c",
         str(file),
     ]
-    with _process(command, folder, home) as child:
-        _wait_for_line(child, "ready")
+    with child_process(command, folder, home) as child:
+        wait_for_line(child, "ready")
         yield Broker(port, child.pid)
 
 
@@ -85,7 +85,7 @@ def mosquitto(folder: Path, *, disk: bool = False, autosave: str = "") -> Iterat
     port, file = free_port(), folder / "mosquitto.conf"
     kept = f"persistence true\npersistence_location {folder}/\n{autosave}" if disk else "persistence false\n"
     file.write_text(f"listener {port} 127.0.0.1\n{_MOSQUITTO}{kept}")
-    with _process([found_mosquitto() or "mosquitto", "-c", str(file)], folder) as child:
+    with child_process([found_mosquitto() or "mosquitto", "-c", str(file)], folder) as child:
         _wait_for_port(child, port)
         yield Broker(port, child.pid)
 
@@ -93,16 +93,16 @@ def mosquitto(folder: Path, *, disk: bool = False, autosave: str = "") -> Iterat
 @contextlib.contextmanager
 def aedes(folder: Path) -> Iterator[Broker]:
     """The broker that most people run in node."""
-    with _process(["node", str(HERE / "_aedes.mjs"), str(PACKAGES)], folder) as child:
-        port = int(_wait_for_line(child, "ready").split()[1])
+    with child_process(["node", str(HERE / "_aedes.mjs"), str(PACKAGES)], folder) as child:
+        port = int(wait_for_line(child, "ready").split()[1])
         yield Broker(port, child.pid)
 
 
 @contextlib.contextmanager
 def relay(folder: Path) -> Iterator[Broker]:
     """Not a broker: hands the bytes of one connection to another, and shows what the load generator can do."""
-    with _process([sys.executable, "-m", "bench.mqtt._relay"], folder) as child:
-        port = int(_wait_for_line(child, "ready").split()[1])
+    with child_process([sys.executable, "-m", "bench.mqtt._relay"], folder) as child:
+        port = int(wait_for_line(child, "ready").split()[1])
         yield Broker(port, child.pid)
 
 
@@ -116,12 +116,17 @@ def has_mosquitto() -> bool:
     return _is_there("mosquitto", there=found_mosquitto() is not None)
 
 
+def has_aedes() -> bool:
+    """Say so if it is not there."""
+    return _is_there("aedes", there=shutil.which("node") is not None and (PACKAGES / "aedes").is_dir())
+
+
 def peers() -> dict[str, Start]:
     """Those that are installed, in memory."""
     found: dict[str, Start] = {}
     if has_mosquitto():
         found["mosquitto"] = mosquitto
-    if _is_there("aedes", there=shutil.which("node") is not None and (PACKAGES / "aedes").is_dir()):
+    if has_aedes():
         found["aedes"] = aedes
     return found
 
@@ -139,7 +144,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def _process(command: list[str], folder: Path, home: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+def child_process(command: list[str], folder: Path, home: Path | None = None) -> Iterator[subprocess.Popen[str]]:
     """Run it until the block ends; what it complains about is shown only when something went wrong."""
     raise_file_limit()
     complaints = folder / "stderr"
@@ -167,7 +172,7 @@ def raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _wait_for_line(child: subprocess.Popen[str], word: str) -> str:
+def wait_for_line(child: subprocess.Popen[str], word: str) -> str:
     assert child.stdout is not None
     for line in child.stdout:
         if word in line:

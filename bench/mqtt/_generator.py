@@ -25,7 +25,7 @@ class Failed(Exception):
 
 
 class Generator:
-    """The running load generator; see `_load.py` for the requests."""
+    """A running load generator; see its module for the requests."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -45,10 +45,10 @@ class Generator:
 
 
 @contextmanager
-def generator() -> Iterator[Generator]:
-    """Run the load generator until the block ends."""
+def generator(module: str = "bench.mqtt._load") -> Iterator[Generator]:
+    """Run a load generator until the block ends."""
     raise_file_limit()
-    command, pipe = [sys.executable, "-m", "bench.mqtt._load"], subprocess.PIPE
+    command, pipe = [sys.executable, "-m", module], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             yield Generator(process)
