@@ -194,7 +194,7 @@ class ProcessorMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def undefine(self, name: str) -> None:
         if name in self.model.macros:
-            self.world.processor.undefine(name, self.now)
+            self.expect(list(self.world.processor.undefine(name, self.now)), self.model.tick(self.now))
             del self.model.macros[name]
 
     @rule(batch=st.lists(arrivals, min_size=1, max_size=4), pause=st.integers(0, 3))
