@@ -13,9 +13,12 @@ from roost.process.definition import Definition
 from roost.process.sample import Sample
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Publish(Effect):
-    """Publish a result on its topic, as the reading of this stream and number if it has them."""
+    """Publish a result on its topic, as the reading of this stream and number if it has them.
+
+    Not frozen, as effects are, for it is made with every result, and freezing would cost more than making it.
+    """
 
     name: str
     topic: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from roost.process.reference import Reference
 from roost.process.sample import Sample
@@ -47,8 +47,7 @@ class Failure:
     column: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a run brought: a payload to publish, None if the program returned nothing, or a failure."""
 
     payload: bytes | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
@@ -28,6 +28,7 @@ from roost.process.loaded import Loaded
 from roost.process.marking import double, written
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
+from roost.process.window import FEW
 from roost.wire.reading import JSON, OCTET_STREAM, TEXT
 
 _DIRECT: Final = frozenset({float, bool})  # what goes in as it is
@@ -70,8 +71,9 @@ class JavaScriptProgram(Loaded):
         self._limits: Final = limits
         self._bound: list[Reference] = []
         self._wild: list[bool] = []
-        self._has_wild = False
         self._detailed = False
+        self._taken: list[Sequence[Sample] | None] = []  # of the last run, by reference, if they were few
+        self._parts: list[list[Any]] = []  # the same as arguments
         self._counts: list[int] = []
         self._shape = ""
         self._source, self._is_script = self._compiled()
@@ -97,7 +99,8 @@ class JavaScriptProgram(Loaded):
             self._context = None
             text = text[1:]
         if text == "d":
-            self._detailed, self._shape = True, ""
+            self._detailed = True
+            self._begin_anew()
             return self._ran(inputs, time, seed, state)
         outcome = self._outcome(text)
         if outcome.failure is not None and outcome.failure.kind == MEMORY:
@@ -152,38 +155,40 @@ class JavaScriptProgram(Loaded):
         context.control("bind", json.dumps(rows))
         self._bound = references
         self._wild = [each.is_wild for each in references]
-        self._has_wild = any(self._wild)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Lay out all arguments in the next run."""
+        count = len(self._bound)
+        self._taken, self._parts, self._counts, self._shape = [None] * count, [[]] * count, [0] * count, ""
 
     def _arguments(self, inputs: Inputs) -> list[Any]:
-        """The values as arguments, all or one by one; `_shape` says how."""
-        if not self._detailed and not self._has_wild:
-            values = list(map(_VALUE, chain.from_iterable(inputs.values())))
-            if _NUMBERS.issuperset(map(type, values)):
-                self._lay(list(map(len, inputs.values())))
-                return values if _DIRECT.issuperset(map(type, values)) else list(map(_number, values))
-        arguments: list[Any] = []
-        counts: list[int] = []
-        for samples, is_wild in zip(inputs.values(), self._wild, strict=True):
-            if self._detailed:
-                values = [part for each in samples for part in _details(each)]
-            elif is_wild:
-                values = [part for each in samples for part in (each.topic, each.value)]
-            else:
-                values = list(map(_VALUE, samples))
-                if _NUMBERS.issuperset(map(type, values)):
-                    counts.append(len(values))
-                    arguments += map(_number, values)
-                    continue
-            how, text = written(values)
-            counts.append(how)
-            arguments.append(text)
-        self._lay(counts)
-        return arguments
+        """The values as arguments, all or one by one; `_shape` says how. What was there in the last run is kept."""
+        taken, parts, is_new = self._taken, self._parts, not self._shape
+        for at, samples in enumerate(inputs.values()):
+            if samples is not taken[at]:
+                how, parts[at] = self._part(samples, self._wild[at])
+                taken[at] = samples if len(samples) <= FEW else None
+                is_new = is_new or how != self._counts[at]
+                self._counts[at] = how
+        if is_new:
+            self._shape = json.dumps([int(self._detailed), *self._counts])
+        return list(chain.from_iterable(parts))
 
-    def _lay(self, counts: list[int]) -> None:
-        if counts != self._counts or not self._shape:
-            self._counts = counts
-            self._shape = json.dumps([int(self._detailed), *counts])
+    def _part(self, samples: Sequence[Sample], is_wild: bool) -> tuple[int, list[Any]]:  # noqa: FBT001  a C call
+        """The values of a reference, and how they are laid out."""
+        if self._detailed:
+            values = [part for each in samples for part in _details(each)]
+        elif is_wild:
+            values = [part for each in samples for part in (each.topic, each.value)]
+        else:
+            values = list(map(_VALUE, samples))
+            if _DIRECT.issuperset(map(type, values)):
+                return len(values), values
+            if _NUMBERS.issuperset(map(type, values)):
+                return len(values), list(map(_number, values))
+        how, text = written(values)
+        return how, [text]
 
     # -- out of the engine
 
@@ -220,7 +225,7 @@ def _where(failure: Failure) -> tuple[int, int]:
     return failure.line, failure.column
 
 
-def _number(value: float) -> float:  # integers as doubles: the binding cuts them off at 32 bits
+def _number(value: Any) -> Any:  # noqa: ANN401  integers as doubles: the binding cuts them off at 32 bits
     return value if type(value) is not int else double(value)
 
 

@@ -18,7 +18,7 @@ from roost.process.reference import Reference
 from roost.process.sample import Sample
 from roost.process.trace import Trace
 from roost.process.trigger import Trigger
-from roost.process.window import View, Window
+from roost.process.window import FEW, View, Window
 
 MAX_REFERENCES: Final = 256
 MAX_POSITION: Final = 65_536  # streams
@@ -37,6 +37,8 @@ class Macro:
         self.program = program
         self.views = views  # bound: MAX_REFERENCES, with found
         self.found: dict[Reference, View] = {}
+        self._given: dict[Reference, list[Sample]] = {}  # of the last run, if its references take few values each
+        self._taken: list[list[Sample] | None] = _nothing_taken(views)  # the same by view
         self.version = 1
         self.state = b""
         self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
@@ -69,6 +71,7 @@ class Macro:
         trigger.take_over(self.trigger, now)
         self.definition, self.digest, self.is_here = definition, definition.digest, definition.engine == NODE
         self.program, self.views, self.trigger = program, views, trigger
+        self._given, self._taken = {}, _nothing_taken(views)
         self.found = {}
         self.rate = _rate_of(definition, now)
         self.version += 1
@@ -96,6 +99,8 @@ class Macro:
 
         A run need not name again what an earlier one named. If it does, it says that it misses it.
         """
+        if self._taken and not self.found:
+            return self._inputs_again(window, now)
         inputs: dict[Reference, list[Sample]] = {}
         for view in self.views:
             samples = window.read(view, now)
@@ -108,6 +113,21 @@ class Macro:
                 inputs[view.reference] = samples
         return inputs
 
+    def _inputs_again(self, window: Window, now: int) -> dict[Reference, list[Sample]] | None:
+        """The same of what the last run had and what is new since: most of it is as it was."""
+        inputs, taken, is_new = self._given, self._taken, False
+        for at, view in enumerate(self.views):
+            samples = window.read(view, now)
+            if len(samples) < view.required:
+                return None
+            if samples is not taken[at]:
+                if not is_new:
+                    inputs = self._given = inputs.copy()  # for the last run is traced
+                    is_new = True
+                inputs[view.reference] = samples
+                taken[at] = samples
+        return inputs
+
     def standing(self) -> Standing:
         """Where it stands."""
         return Standing(self.version, self.state, self.position, self.trigger.marks(), self.trigger.due)
@@ -118,6 +138,11 @@ class Macro:
         self.seen = dict(standing.position)
         self.trigger.remember(standing.used)
         self.trigger.due = standing.due if self.trigger.every else 0
+
+
+def _nothing_taken(views: list[View]) -> list[list[Sample] | None]:
+    """Nothing yet of each view; none at all if one of them takes many values, which are better not held twice."""
+    return [None] * len(views) if all(view.count <= FEW for view in views) else []
 
 
 def _rate_of(definition: Definition, now: int) -> Bucket:

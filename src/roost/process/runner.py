@@ -98,14 +98,15 @@ class Runner:
                 outcome = Outcome(failure=Failure(FAILED, refusal))
             macro.trigger.ran(inputs)
             macro.trace.add(macro.version, time, causes[name][0], inputs, outcome, took_ns)
-            result = self._settle(macro, inputs, outcome, causes[name][0], time, effects)
-            if result is not None:
+            published = self._settle(macro, inputs, outcome, causes[name][0], time, effects)
+            if published is not None:
                 filters, following = self._dependencies.touched(macro.topic)
                 if following:
+                    result = _seen(published)
                     self._window.arrived(result, filters)
-                for turn in following:
-                    causes.setdefault(turn[1], []).append(result)
-                    heappush(pending, turn)
+                    for turn in following:
+                        causes.setdefault(turn[1], []).append(result)
+                        heappush(pending, turn)
 
     # -- before a run
 
@@ -169,8 +170,8 @@ class Runner:
 
     def _settle(
         self, macro: Macro, inputs: Inputs, outcome: Outcome, cause: Sample, time: int, effects: list[Effect]
-    ) -> Sample | None:
-        """Act on what a run brought; returns the result as others see it."""
+    ) -> Publish | None:
+        """Act on what a run brought; returns the result, if there is one."""
         if outcome.failure is not None:
             macro.failures += 1
             effects.append(_note(macro, outcome.failure))
@@ -186,10 +187,17 @@ class Runner:
         stream, number = self._reserve(topic, cause)
         used = dict.fromkeys([(each.stream, each.number) for given in inputs.values() for each in given if each.stream])
         digest, version = macro.digest, macro.version
-        effects.append(
-            Publish(macro.name, topic, payload, format_, time, cause, tuple(used), digest, version, stream, number)
+        published = Publish(
+            macro.name, topic, payload, format_, time, cause, tuple(used), digest, version, stream, number
         )
-        return sample_of(topic, time, format_, payload, stream, number)
+        effects.append(published)
+        return published
+
+
+def _seen(published: Publish) -> Sample:
+    """A result as other macros see it."""
+    each = published
+    return sample_of(each.topic, each.time, each.format, each.payload, each.stream, each.number)
 
 
 def _note(macro: Macro, failure: Failure) -> Note:

@@ -33,6 +33,7 @@ class Series:
         self.samples: list[Sample] = []  # the oldest first; bound: depth and an eighth of it and _SPARE
         self.numbers: Final[dict[bytes, int]] = {}  # how far each stream has come; bound: MAX_STREAMS
         self.unplaced = 0  # readings of streams beyond it
+        self.version = 0  # counts up whenever the samples are others
         self.is_loaded = False  # whether history was asked for all that the references want
         self.is_used = False  # lately; for whoever has to make room
 
@@ -65,6 +66,7 @@ class Series:
             if at == 0 and len(samples) >= self.depth:
                 return False
         samples.insert(at, sample)
+        self.version += 1
         if len(samples) > self.depth + self.depth // 8 + _SPARE:
             self._cut()
         return True
@@ -95,11 +97,13 @@ class Series:
             else:
                 del alike[index]
         self.samples = sorted(older + self.samples, key=_TIME)
+        self.version += 1
         self._cut()
 
     def clear(self) -> None:
         """Keep nothing; history will be asked again."""
         self.samples = []
+        self.version += 1
         self.is_loaded = False
 
     def _cut(self) -> None:

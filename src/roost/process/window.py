@@ -23,6 +23,7 @@ from roost.process.sample import Sample
 from roost.process.series import Series
 
 MAX_SAMPLES: Final = 1_000_000
+FEW: Final = 64  # that a reference remembers to have taken, besides the series itself
 
 
 class History(Protocol):
@@ -41,6 +42,8 @@ class View:
         self.count: Final = reference.count
         self.required: Final = reference.required
         self.cutoff: Final = round(reference.cutoff_s * SECOND)
+        self.seen: list[Sample] = []  # what it took the last time, while the series is of that version; bound: FEW
+        self.version = -1
 
 
 class Window:
@@ -100,13 +103,17 @@ class Window:
     # -- what is seen
 
     def read(self, view: View, now: int) -> list[Sample]:
-        """The samples that a reference takes at this time, the newest first."""
+        """The samples that a reference takes at this time, the newest first; the same list while they are the same."""
         series = view.series
         if not series.is_loaded:
             self._load(series)
         series.is_used = True
-        seen = series.samples[-view.count :]
-        seen.reverse()
+        seen = view.seen
+        if view.version != series.version:
+            seen = series.samples[-view.count :]
+            seen.reverse()
+            if view.count <= FEW:
+                view.seen, view.version = seen, series.version
         if view.cutoff and seen and seen[-1].time < now - view.cutoff:
             return seen[: _acceptable(seen, now - view.cutoff)]
         return seen

@@ -14,7 +14,6 @@
   // a macro may hide them
   const { Array, Error, Map, Number, Object, RangeError, Reflect, String, Symbol, TypeError, Uint8Array } = globalThis
   const { apply, getPrototypeOf, isExtensible, ownKeys } = Reflect
-  const { assign } = Object
   const { parse, stringify } = JSON
   const { isInteger, isFinite } = Number
   const evaluate = globalThis.eval
@@ -28,8 +27,7 @@
   const ROPE = 256 // longer texts may be in pieces, which the binding does not take
   const SHORT = 16 // values that are copied sooner one by one
   const PLAIN = 1, PAIR = 2, DETAIL = 5 // arguments per value
-  const DEFAULTS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
-  const asked = Object.seal({ ...DEFAULTS, __proto__: null })
+  const SETTINGS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
 
   const limits = { output: 0, state: 0, log: 0 }
   let body, slots = [], named = new Map(), shape, detailed
@@ -42,26 +40,48 @@
 
   function topic(name, options) {
     if (typeof name !== 'string') throw new TypeError(`a topic is text, not ${typeof name}`)
-    const { cutoff, required, limit, detail } = options === undefined ? DEFAULTS : settings(options)
+    let cutoff = 0, required = 1, limit = 1, detail = false
+    if (options !== undefined) {
+      if (typeof options !== 'object' || options === null) throw new TypeError('the settings of a topic are an object')
+      let said = options.cutoff
+      if (said !== undefined) cutoff = said
+      said = options.required
+      if (said !== undefined) required = said
+      said = options.limit
+      if (said !== undefined) limit = said
+      detail = options.detail
+    }
     let slot = named.get(name)
     while (slot !== undefined && (slot.required !== required || slot.limit !== limit || slot.cutoff !== cutoff)) {
       slot = slot.next
     }
-    if (slot === undefined) return absent(name, cutoff, required, limit)
-    if (slot.count === 1 && !slot.array && slot.width === PLAIN && !detail) return inputs[slot.at]
+    if (slot === undefined) return absent(name, options, cutoff, required, limit)
+    const { count, at, array, width } = slot
+    if (width === PLAIN && !detail) { // what is asked for most
+      if (count === 1 && !array) return inputs[at]
+      const values = given[slot.number] ??= count === 3 ? [inputs[at], inputs[at + 1], inputs[at + 2]] : flat(slot)
+      return array ? values : values[0]
+    }
     let values = (detail ? details : given)[slot.number]
     if (values === undefined) {
-      if (!detail) values = given[slot.number] = slot.width === PLAIN ? flat(slot) : plainly(slot)
+      if (!detail) values = given[slot.number] = plainly(slot)
       else if (detailed) values = details[slot.number] = inDetail(slot)
       else {
         wantsDetail = true
         values = []
       }
     }
-    return slot.array ? values : values[0]
+    return array ? values : values[0]
   }
 
-  function absent(name, cutoff, required, limit) {
+  // What nobody knew of, or what makes no sense.
+  function absent(name, options, cutoff, required, limit) {
+    const known = options === undefined ? [] : ownKeys(options)
+    for (let i = 0; i < known.length; i++) {
+      if (!(known[i] in SETTINGS)) {
+        throw new TypeError(`a topic has cutoff, required, limit and detail, not ${String(known[i])}`)
+      }
+    }
     if (!(isFinite(cutoff) && cutoff >= 0)) throw new RangeError('cutoff is a number of seconds, 0 for no limit')
     if (!(isInteger(required) && required >= 0 && required <= MAX_VALUES)) {
       throw new RangeError(`required is 0 to ${MAX_VALUES}`)
@@ -74,29 +94,6 @@
     return required > 1 || limit > 1 ? [] : undefined
   }
 
-  // They go into an object that takes no others, in one step of the engine; values that make no sense match no slot.
-  function settings(options) {
-    if (typeof options !== 'object' || options === null) throw new TypeError('the settings of a topic are an object')
-    asked.cutoff = 0
-    asked.required = asked.limit = 1
-    asked.detail = false
-    try {
-      assign(asked, options)
-    } catch (error) {
-      const names = ownKeys(options)
-      for (let i = 0; i < names.length; i++) {
-        if (!(names[i] in asked)) {
-          throw new TypeError(`a topic has cutoff, required, limit and detail, not ${String(names[i])}`)
-        }
-      }
-      throw error
-    }
-    if (asked.cutoff === undefined) asked.cutoff = 0
-    if (asked.required === undefined) asked.required = 1
-    if (asked.limit === undefined) asked.limit = 1
-    return asked
-  }
-
   function flat(slot) {
     const count = slot.count, at = slot.at
     if (count < 0) {
@@ -105,7 +102,6 @@
     }
     const length = count * slot.width
     if (length === 2) return [inputs[at], inputs[at + 1]] // a few at once are made sooner than one by one
-    if (length === 3) return [inputs[at], inputs[at + 1], inputs[at + 2]]
     if (length > SHORT) return apply(slice, inputs, [at, at + length])
     const list = []
     for (let i = 0; i < length; i++) list[i] = inputs[at + i]
