@@ -86,7 +86,7 @@ class Node(World):
         return found[0] if found else len(held) + 1
 
     def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
-        held = self.streams[stream]
+        held = self.streams.get(stream, [])
         high = min(high, len(held), low + limit - 1)
         return [(number, held[number - 1]) for number in range(low, high + 1)]
 

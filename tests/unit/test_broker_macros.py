@@ -166,3 +166,14 @@ def test_nothing_is_there_twice_after_a_crash_and_nothing_is_missing() -> None:
         assert len(results) == published
         assert [value // 100 for value in results] == list(range(1, published + 1))
         assert node.now > SECOND
+
+
+def test_a_topic_that_a_run_found_activates_the_macro_though_its_route_was_known_before() -> None:
+    world = Alone()
+    world.define(macro("late", "Noctua.topic('a/b') > 1 ? Noctua.topic(['c', 'd'].join('/'), {required: 0}) : 0"))
+    ann, bob = world.connect(b"ann"), world.connect(b"bob")
+    bob.subscribe(b"Noctua/late")
+    ann.publish(b"c/d", b"5")
+    ann.publish(b"a/b", b"2")
+    ann.publish(b"c/d", b"6")
+    assert bob.payloads()[-1:] == [b"6"]

@@ -187,9 +187,9 @@ class Customers(NoRoles):
     def candidates(self, wanted: str) -> Sequence[str]:
         return (wanted, "mean")
 
-    def presented(self, user: bytes, wanted: str, topic: str) -> str | None:
+    def presented(self, user: bytes, wanted: str, message: Message) -> str | None:
         del user
-        return wanted if topic == "mean" else None
+        return wanted if message.topic == b"mean" else None
 
 
 def test_roles_show_another_stream_in_the_place_of_a_topic() -> None:

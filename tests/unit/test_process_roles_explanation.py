@@ -78,3 +78,16 @@ def test_a_topic_without_a_document_is_left_to_the_permissions() -> None:
         "document: none",
         "gets: t, if the permissions grant it, for roles do not matter here",
     ]
+
+
+def test_a_result_without_a_document_is_explained_by_what_it_is_made_of() -> None:
+    made = {"Noctua/copy": ["home/hall", "garden"]}
+    policy = Policy([POLICY.documents["home/+"]])
+    assert explain(policy, "bob", "Noctua/copy", frozenset({"customer"}), inputs_of=made.get)[3:] == [
+        "document: none",
+        "made of: home/hall, garden",
+        "gets: nothing, for the roles may not see home/hall",
+    ]
+    assert explain(policy, "ada", "Noctua/copy", frozenset({"developer"}), inputs_of=made.get)[-1] == (
+        "gets: Noctua/copy, for the roles may see all of that"
+    )

@@ -67,6 +67,8 @@ class Broker:
     ) -> None:
         self.core: Final = Core(settings, access, randomness, now, gateway, Limits() if limits is None else limits)
         self.core.macros = macros
+        if macros is not None:
+            macros.watch(self.core.router.forget)
         if roles is not None:
             governing.begin(self.core, roles)
         loading.load(self.core, rows)

@@ -21,6 +21,7 @@ from roost.broker.macros.record import TOPICS
 from roost.broker.macros.repeating import is_repeated
 from roost.broker.message import Message
 from roost.broker.receipts import Receipt
+from roost.broker.roles.presenting import is_kept_back
 from roost.broker.routing import deliver_to, hold_for, retain, route_of
 from roost.broker.settings import DISK
 from roost.errors import BadPacket
@@ -59,6 +60,8 @@ def _emerge(core: Core, message: Message, now: int) -> None:
     roaming = core.roaming if message.qos else None
     for target in route.targets:
         session = target.session
+        if message.lineage and is_kept_back(core, session, message):
+            continue
         if session.abroad is None or wants(session, message):
             deliver_to(core, target, message, sync, 0, now)
             if roaming is not None and target.qos and session.expiry_s:

@@ -156,14 +156,15 @@ class Recall:
 
 def _dressed(message: Message, stream: bytes, number: int, missing: int, now: int) -> Message:
     kept, expires = message.kept, message.expires
-    time = time_property(message.time)
-    if time not in kept:  # a sensor's reading has it always
-        kept += time
+    told = time_property(message.time)
+    if told not in kept:  # a sensor's reading has it always
+        kept += told
     kept += user_property(b"stream", str(Name(stream)).encode()) + user_property(b"seq", b"%d" % number)
     if message.overdue(now):
         kept += user_property(b"expired", b"true")
         expires = 0
     if missing:
         kept += user_property(b"missing", b"%d" % missing)
-    publisher, topic, payload = message.publisher, message.topic, message.payload
-    return Message(topic, payload, message.qos, False, kept, expires, publisher, message.time, message.origin)  # noqa: FBT003
+    publisher, topic, payload, origin = message.publisher, message.topic, message.payload, message.origin
+    qos, time, lineage = message.qos, message.time, message.lineage
+    return Message(topic, payload, qos, False, kept, expires, publisher, time, origin, 0, lineage)  # noqa: FBT003

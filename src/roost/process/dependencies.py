@@ -13,7 +13,7 @@ however many there are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from roost.errors import BadMacro
@@ -39,6 +39,7 @@ class Dependencies:
     def __init__(self) -> None:
         self.searches = 0  # how often a topic was not remembered
         self.forgettings = 0  # how often there were too many topics to remember
+        self.watcher: Callable[[], None] = _nobody  # is told of every change
         self._topics: Final[dict[str, str]] = {}  # a macro → the topic of its results
         self._makers: Final[dict[str, str]] = {}  # the way back
         self._filters: Final[dict[str, tuple[str, ...]]] = {}  # a macro → what it refers to
@@ -60,6 +61,11 @@ class Dependencies:
             self.forgettings += 1
         self._remembered[topic] = found
         return found
+
+    def inputs_of(self, topic: str) -> tuple[str, ...] | None:
+        """What the macro refers to whose results are on a topic, None if they are no macro's."""
+        maker = self._makers.get(topic)
+        return None if maker is None else self._filters[maker]
 
     def turn(self, name: str) -> Turn:
         """When a macro runs among others."""
@@ -147,6 +153,7 @@ class Dependencies:
             if self._ranks.get(name) != rank:
                 self._ranks[name] = rank
                 names += self._using(self._matching(self._topics[name]))
+        self.watcher()
 
     def _inputs(self, name: str) -> list[str]:
         """The macros that a macro depends on directly."""
@@ -158,3 +165,7 @@ class Dependencies:
             elif each.split("/", 1)[0] in _ABOVE_RESULTS:
                 found += [maker for topic, maker in self._makers.items() if matches(each, topic)]
         return found
+
+
+def _nobody() -> None:
+    pass

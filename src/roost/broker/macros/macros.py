@@ -113,6 +113,19 @@ class Macros:
         stream, number = (b"", 0) if message.origin is None else (message.origin[1], message.origin[2])
         self.samples.append(sample_of_message(message, stream, number))
 
+    # -- what is read
+
+    def inputs_of(self, topic: str) -> tuple[str, ...] | None:
+        """What is read for the results on a topic, wherever the macro runs; None if no macro that is known has it."""
+        written, found = self._graph.inputs_of(topic), self.processor.dependencies.inputs_of(topic)
+        if written is None or found is None:
+            return found if written is None else written
+        return tuple(dict.fromkeys([*written, *found]))
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Tell somebody whenever other things may be read than before."""
+        self._graph.watcher = self.processor.dependencies.watcher = watcher
+
     # -- results
 
     def stream_of(self, topic: str) -> bytes:

@@ -15,6 +15,7 @@ from roost.broker.core import Core
 from roost.broker.handlers import subscribe
 from roost.broker.message import Message
 from roost.broker.roles.keeper import RoleKeeper, Standing
+from roost.broker.roles.presenting import is_kept_back
 from roost.broker.routing import deliver_shared, deliver_to, route_of
 from roost.broker.session import Session
 from roost.broker.settings import DISK
@@ -70,6 +71,8 @@ def _any(_topic: str) -> bool:
 
 def _hand_over(core: Core, session: Session, message: Message, now: int) -> None:
     route = route_of(core, message.topic)
+    if message.lineage and is_kept_back(core, session, message):
+        return
     for target in route.targets:
         if target.session is session and wants(session, message):
             deliver_to(core, target, message, route.level >= DISK, 0, now)

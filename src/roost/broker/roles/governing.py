@@ -20,6 +20,8 @@ def begin(core: Core, keeper: RoleKeeper) -> None:
     """Go by documents and roles from the start; comes before the rows of the last run."""
     core.roles = keeper
     core.router.heard_on = keeper.heard_on
+    if core.macros is not None:
+        keeper.inputs_of = core.macros.inputs_of
     _bind(core, keeper.source)
 
 

@@ -16,6 +16,7 @@ from typing import Final
 from roost.broker.link import Link
 from roost.broker.message import Message
 from roost.broker.packets.properties import user_property
+from roost.broker.roles.ancestry import Ancestry
 from roost.broker.roles.documents import Documents
 from roost.broker.roles.sources import Source
 from roost.broker.session import Session
@@ -74,6 +75,7 @@ class RoleKeeper:
         self.documents = Documents(documents)
         self.policy = self.documents.policy()
         self.inputs_of: InputsOf = no_inputs  # what a macro reads, by its result's topic
+        self.ancestry: Final = Ancestry()
         self.source = source
         self.lookup: Final = RoleLookup(lookup)
         self.holding: Final[Holding[Message]] = Holding(holding)  # by session number; by minus the group's for groups

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from roost.broker.core import Core
 from roost.broker.message import Message
+from roost.broker.roles.ancestry import is_hidden
 from roost.broker.roles.keeper import RoleKeeper
 from roost.broker.session import Session
 from roost.process.roles.reach import DIRECT, presented, refused
@@ -31,9 +32,15 @@ def given(core: Core, session: Session, filter_: bytes, message: Message) -> Mes
     if keeper is None:
         return message if core.access.may_receive(session.user, session.client, message.topic) else None
     name = name_for(core, keeper, session, filter_, message.stream or message.topic)
-    if name is None:
+    if name is None or (message.lineage and is_hidden(core, keeper, keeper.roles_of(session.user)[0], message)):
         return None
     return message if name == message.topic else keeper.dress(message, name)
+
+
+def is_kept_back(core: Core, session: Session, message: Message) -> bool:
+    """Whether a session gets a result not by its route, for it says itself what it was made of."""
+    keeper = core.roles
+    return keeper is not None and is_hidden(core, keeper, keeper.roles_of(session.user)[0], message)
 
 
 def is_decided(core: Core, session: Session, filter_: bytes) -> bool:

@@ -62,7 +62,8 @@ class BrokerRoles:
     async def explain(self, user: bytes, topic: str) -> str:
         """Say what a user gets of a topic, and why."""
         roles, why = await self._guests.find(user)
-        lines = explain(self._keeper.policy, user.decode(errors="replace"), topic, roles, why)
+        keeper = self._keeper
+        lines = explain(keeper.policy, user.decode(errors="replace"), topic, roles, why, keeper.inputs_of)
         may = self._broker.core.access.may_receive(user, _NOBODY, topic.encode())
         lines.append(f"permissions: {'may' if may else 'may not'} read {topic}")
         return "\n".join(lines)

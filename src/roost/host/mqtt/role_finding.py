@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from roost.broker.core import Core
+from roost.broker.message import Message
+from roost.broker.roles.ancestry import is_hidden
 from roost.broker.roles.keeper import RoleKeeper
 from roost.errors import BadConfig, Denied, Unreachable
 from roost.host.clock import Clock
@@ -58,7 +61,8 @@ class Guests:
 class RoleJudge:
     """Says what a user who asks for a topic or filter gets; satisfies `roost.host.mqtt.topic_desk.Judge`."""
 
-    def __init__(self, keeper: RoleKeeper, guests: Guests) -> None:
+    def __init__(self, core: Core, keeper: RoleKeeper, guests: Guests) -> None:
+        self._core: Final = core
         self._keeper: Final = keeper
         self._guests: Final = guests
 
@@ -73,7 +77,9 @@ class RoleJudge:
         """Where anything can come for it, whatever the roles."""
         return candidates(self._keeper.policy, wanted)
 
-    def presented(self, user: bytes, wanted: str, topic: str) -> str | None:
+    def presented(self, user: bytes, wanted: str, message: Message) -> str | None:
         """As which topic a message comes to the user; None if it does not, or the roles are not known."""
         roles, _ = self._guests.roles_of(user)
-        return presented(self._keeper.policy, wanted, topic, roles, self._keeper.inputs_of)
+        if message.lineage and is_hidden(self._core, self._keeper, roles, message):
+            return None
+        return presented(self._keeper.policy, wanted, message.topic.decode(), roles, self._keeper.inputs_of)

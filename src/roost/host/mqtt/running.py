@@ -127,7 +127,7 @@ async def running_broker(config: Config, hook: Hook | None = None) -> AsyncItera
         judge: RoleJudge | None = None
         if roles is not None:
             guests = Guests(roles, clock, endpoint)
-            judge = RoleJudge(roles, guests)
+            judge = RoleJudge(broker.core, roles, guests)
             running.roles = BrokerRoles(broker, roles, server, guests)
         if config.http is not None:
             await stack.enter_async_context(_http(running, config.http, security, judge))

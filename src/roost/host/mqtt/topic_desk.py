@@ -48,7 +48,7 @@ class Judge(Protocol):
         """Where anything can come for it, whatever the roles."""
         ...
 
-    def presented(self, user: bytes, wanted: str, topic: str) -> str | None:
+    def presented(self, user: bytes, wanted: str, message: Message) -> str | None:
         """As which topic a message comes to the user; None if it does not, or the roles are not known yet."""
         ...
 
@@ -63,10 +63,10 @@ class NoRoles:
         """Look where was asked."""
         return (wanted,)
 
-    def presented(self, user: bytes, wanted: str, topic: str) -> str | None:
+    def presented(self, user: bytes, wanted: str, message: Message) -> str | None:
         """Show it as it is."""
         del user, wanted
-        return topic
+        return message.topic.decode()
 
 
 _NO_ROLES: Final = NoRoles()
@@ -147,7 +147,7 @@ class BrokerTopics:
             raise Denied(f"to read this takes the permission to read {filter_.decode()}")
 
     def _presented(self, user: bytes, filter_: bytes, message: Message) -> bytes | None:
-        shown = self.judge.presented(user, filter_.decode(), message.topic.decode())
+        shown = self.judge.presented(user, filter_.decode(), message)
         if shown is None or not self._core.access.may_receive(user, _NOBODY, shown.encode()):
             return None
         return shown.encode()

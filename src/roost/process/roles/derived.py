@@ -34,6 +34,11 @@ def sees_derived(policy: Policy, topic: str, roles: Roles, inputs_of: InputsOf) 
     return _sees_inputs(policy, topic, roles, inputs_of, frozenset())
 
 
+def sees_all(policy: Policy, inputs: Sequence[str], roles: Roles, inputs_of: InputsOf) -> bool:
+    """Whether the roles may see all of these, as they are published."""
+    return all(_sees(policy, wanted, roles, inputs_of, frozenset()) for wanted in inputs)
+
+
 def _sees_inputs(policy: Policy, topic: str, roles: Roles, inputs_of: InputsOf, above: frozenset[str]) -> bool:
     inputs = inputs_of(topic) if topic.startswith(PREFIX) and topic not in above else None
     if inputs is None:

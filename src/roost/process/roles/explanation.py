@@ -9,25 +9,29 @@
     gets: Noctua/home/hall/anonymize, for {topic}/anonymize is the default of role 'customer'
     refused: home/hall
 
-The lines follow the way of the decision; `>` marks the rows that are for the user. Nothing is decided here, and what
-the ordinary permissions say comes on top.
+The lines follow the way of the decision; `>` marks the rows that are for the user. Of a result that no document names
+they say what it is made of. Nothing is decided here, and what the ordinary permissions say comes on top.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from roost.process.definition import PREFIX
 from roost.process.roles.decision import Decision, Roles
+from roost.process.roles.derived import InputsOf, no_inputs, sees_all
 from roost.process.roles.policy import Policy
 from roost.process.roles.specification import Row, Specification, stream_topic
 
 
-def explain(policy: Policy, user: str, topic: str, roles: Roles, why: str = "") -> list[str]:
+def explain(
+    policy: Policy, user: str, topic: str, roles: Roles, why: str = "", inputs_of: InputsOf = no_inputs
+) -> list[str]:
     """Say it; `why` is what the look-up said if the roles are not known."""
     lines = [f"user: {user or '(anonymous)'}", f"topic: {topic}", f"roles: {_roles(roles, why)}"]
     decision = policy.decide(topic, roles)
     if decision is None:
-        return [*lines, "document: none", f"gets: {topic}, if the permissions grant it, for roles do not matter here"]
+        return [*lines, "document: none", *_derived(policy, topic, roles, inputs_of)]
     document = policy.documents[decision.document]
     origins = () if topic in policy.documents else policy.origins(topic)
     if origins:
@@ -38,6 +42,17 @@ def explain(policy: Policy, user: str, topic: str, roles: Roles, why: str = "") 
     gets = "nothing" if decision.stream is None else decision.stream
     lines.append(f"gets: {gets}, for {decision.reason}")
     return lines if origins else lines + _others(document, decision)
+
+
+def _derived(policy: Policy, topic: str, roles: Roles, inputs_of: InputsOf) -> list[str]:
+    inputs = inputs_of(topic) if topic.startswith(PREFIX) else None
+    if inputs is None:
+        return [f"gets: {topic}, if the permissions grant it, for roles do not matter here"]
+    hidden = [each for each in inputs if not sees_all(policy, [each], roles, inputs_of)]
+    gets = f"{topic}, for the roles may see all of that"
+    if hidden:
+        gets = f"nothing, for the roles may not see {', '.join(hidden)}"
+    return [f"made of: {', '.join(inputs)}", f"gets: {gets}"]
 
 
 def _roles(roles: Roles, why: str) -> str:
