@@ -125,6 +125,7 @@ class Broker:
                 core.router.forget()
         if core.roles is not None:
             answering.take_in(core, core.roles, core.roles.lookup.tick(now), now)
+            core.roles.telling.tick(core, now)
         if core.macros is not None:
             processing.tick(core, core.macros, now)
             claiming.tick(core, core.macros, now)
@@ -150,7 +151,7 @@ class Broker:
         if core.roaming is not None:
             due = earlier(due, core.roaming.deadline())
         if core.roles is not None:
-            due = earlier(due, core.roles.lookup.deadline())
+            due = earlier(earlier(due, core.roles.lookup.deadline()), core.roles.telling.tell_at)
         if core.macros is not None:
             due = earlier(due, core.macros.deadline())
         return earlier(due, core.ledger.retry) if core.ledger.retry else due
@@ -172,6 +173,8 @@ class Broker:
         entering.inserted(self.core, ticket, refusal)
         if self.core.macros is not None:
             processing.inserted(self.core, self.core.macros, ticket, refusal, now)
+        if self.core.roles is not None:
+            self.core.roles.telling.inserted(self.core, ticket, refusal, now)
         return self._finish(now)
 
     def join(self, history: History, roaming: Roaming | None, now: int) -> list[Effect]:
@@ -180,6 +183,8 @@ class Broker:
         if self.core.macros is not None:
             claiming.begin(self.core.macros, now)
             claiming.tick(self.core, self.core.macros, now)
+        if self.core.roles is not None:
+            self.core.roles.telling.tell(self.core, now)
         return self._finish(now)
 
     @property
@@ -256,13 +261,13 @@ class Broker:
     def roles_reloaded(self, base: Iterable[Specification], source: Source | None, now: int) -> list[Effect]:
         """The files say other things than before; raises `BadConfig`, and all stays as it was."""
         if self.core.roles is not None:
-            governing.reload(self.core, self.core.roles, base, source)
+            governing.reload(self.core, self.core.roles, base, source, now)
         return self._finish(now)
 
     def document_changed(self, topic: str, document: Specification | None, now: int) -> list[Effect]:
         """Have a document hold from now on, or none; raises `BadConfig`, and all stays as it was."""
         if self.core.roles is not None:
-            governing.change(self.core, self.core.roles, topic, document)
+            governing.change(self.core, self.core.roles, topic, document, now)
         return self._finish(now)
 
     # -- commands

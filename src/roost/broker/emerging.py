@@ -21,6 +21,8 @@ from roost.broker.macros.record import TOPICS
 from roost.broker.macros.repeating import is_repeated
 from roost.broker.message import Message
 from roost.broker.receipts import Receipt
+from roost.broker.roles import governing
+from roost.broker.roles.document_record import TOPICS as DOCUMENTS
 from roost.broker.roles.presenting import is_kept_back
 from roost.broker.routing import deliver_to, hold_for, retain, route_of
 from roost.broker.settings import DISK
@@ -124,6 +126,9 @@ def _hear(core: Core, message: Message, now: int) -> None:
             said = None if core.macros is None else core.macros.parts.take(origin[1], message.payload)
             if said is not None and core.macros is not None:
                 claiming.hear(core, core.macros, said, now)
+        elif message.topic.startswith(DOCUMENTS):
+            if core.roles is not None:
+                governing.hear(core, core.roles, origin[1], message.payload, now)
         elif message.topic.startswith(SESSIONS):
             hearing.hear(core, decode_announcement(message.payload), origin[1], message.time, now)
     except BadPacket as error:

@@ -8,7 +8,7 @@
     h | client | filter        a past that a session is getting, and how far
     p | stream                 how far a stream of a group was handed on
     b                          when this broker first had groups
-    d | topic                  an RBPS document that was changed, or taken back, at run time
+    d | topic                  an RBPS document that was changed, or taken back, at run time, here or at another node
     m | name                   a macro: its definition, and where it stands
 
 The later of two changes to a row in one call wins. A call that changed rows has a ticket; what must not leave before

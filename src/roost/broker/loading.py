@@ -63,7 +63,7 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
                     core.macros.remember(decode_record(unseal(value).rest()))
             elif kind == DOCUMENT:
                 if core.roles is not None:
-                    core.roles.documents.load(key[1:], value)
+                    core.roles.documents.load(core.roles.telling.load(key[1:], value))
             else:
                 later.append((key, value))
         except (BadRow, BadPacket):

@@ -54,6 +54,11 @@ class Roaming:
         self._due: int | None = None
         self._last = 0  # when something was told
 
+    @property
+    def trees(self) -> list[int]:
+        """One tree of every group."""
+        return [tree for tree, _ in self._groups.values()]
+
     def is_ours(self, stream: bytes) -> bool:
         """Whether a stream is one of our panels'."""
         return any(stream.startswith(panel) for _, panel in self._groups.values())

@@ -86,13 +86,17 @@ class Record:
 
     def parts(self) -> list[bytes]:
         """The payloads that tell it; none if it is too large to be told."""
-        whole = self.encode()
-        which = sha256(whole).digest()[:8]
-        count = -(-len(whole) // MAX_PART_BYTES)
-        if count > MAX_PARTS:
-            return []
-        cut = [whole[low : low + MAX_PART_BYTES] for low in range(0, len(whole), MAX_PART_BYTES)]
-        return [cbor2.dumps([which, number, count, part]) for number, part in enumerate(cut)]
+        return parts_of(self.encode())
+
+
+def parts_of(whole: bytes) -> list[bytes]:
+    """The payloads that tell a record; none if it is too large to be told."""
+    which = sha256(whole).digest()[:8]
+    count = -(-len(whole) // MAX_PART_BYTES)
+    if count > MAX_PARTS:
+        return []
+    cut = [whole[low : low + MAX_PART_BYTES] for low in range(0, len(whole), MAX_PART_BYTES)]
+    return [cbor2.dumps([which, number, count, part]) for number, part in enumerate(cut)]
 
 
 def decode_record(wire: bytes) -> Record:
@@ -148,13 +152,18 @@ class Parts:
 
     def take(self, stream: bytes, payload: bytes) -> Record | None:
         """Take a part in; returns the record that it completes. Raises `BadPacket`."""
+        whole = self.join(stream, payload)
+        return None if whole is None else decode_record(whole)
+
+    def join(self, stream: bytes, payload: bytes) -> bytes | None:
+        """Take a part of any record in; returns what it completes. Raises `BadPacket`."""
         try:
             which, number, count, part = cbor2.loads(payload)
             which, number, count, part = bytes(which), int(number), int(count), bytes(part)
         except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError):
-            raise BadPacket("this is no part of a record of a macro") from None
+            raise BadPacket("this is no part of a record") from None
         if not 0 <= number < count <= MAX_PARTS:
-            raise BadPacket(f"a record of a macro has 1 to {MAX_PARTS} parts, not {count}")
+            raise BadPacket(f"a record has 1 to {MAX_PARTS} parts, not {count}")
         before = self._open.pop(stream, (b"", []))
         parts = before[1] if before[0] == which else []
         if len(parts) != number:
@@ -162,7 +171,7 @@ class Parts:
             return None
         parts.append(part)
         if len(parts) == count:
-            return decode_record(b"".join(parts))
+            return b"".join(parts)
         if len(self._open) >= self.MAX_OPEN:
             del self._open[next(iter(self._open))]
             self.broken += 1

@@ -65,6 +65,19 @@ def _tell(core: Core, keeper: RoleKeeper, standing: Standing, now: int) -> None:
     hearing.catch_up(core, now)
 
 
+def go_on(core: Core, keeper: RoleKeeper, now: int) -> None:
+    """Other documents hold: what waits for roles that do not matter to it any more comes now, before what is new."""
+    for standing in list(keeper.standings.values()):
+        for session in [] if standing.is_told else list(standing.sessions.values()):
+            held = keeper.holding.release(session.number, _any).messages if session.number in keeper.holding else ()
+            for message in held:
+                if not keeper.matters(message.topic):
+                    _hand_over(core, session, message, now)
+                elif keeper.await_roles(session):
+                    keeper.hold(session, message)
+    _release_groups(core, keeper, now)
+
+
 def _any(_topic: str) -> bool:
     return True
 

@@ -19,6 +19,7 @@ from roost.broker.packets.properties import user_property
 from roost.broker.roles.ancestry import Ancestry
 from roost.broker.roles.documents import Documents
 from roost.broker.roles.sources import Source
+from roost.broker.roles.telling import Telling
 from roost.broker.session import Session
 from roost.broker.shared import Group
 from roost.process.roles.decision import NO_ROLES, Roles
@@ -74,6 +75,7 @@ class RoleKeeper:
     ) -> None:
         self.documents = Documents(documents)
         self.policy = self.documents.policy()
+        self.telling: Final = Telling()
         self.inputs_of: InputsOf = no_inputs  # what a macro reads, by its result's topic
         self.ancestry: Final = Ancestry()
         self.source = source
@@ -213,6 +215,7 @@ class RoleKeeper:
         lookup, holding = self.lookup, self.holding
         return [
             ("roles/documents", len(self.policy.documents)),
+            ("roles/documents/untold", len(self.telling.untold)),
             ("roles/held", len(holding)),
             ("roles/held/lost", holding.dropped + self.turned_away),
             ("roles/held/refused", holding.turned_away),

@@ -31,6 +31,7 @@ from roost.wire import Data
 
 SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=16)  # what nodes tell: the last says it all
 MACROS: Final = Rule(TopicFilter("+/$roost/macros/+"), max_count=1024)  # the same, in parts
+DOCUMENTS: Final = Rule(TopicFilter("+/$roost/roles/+"), max_count=1024)  # as macros
 
 
 def trees_of(config: Config) -> Trees:
@@ -93,7 +94,7 @@ def _duties(config: Config, keys: KeyStore, now: int) -> list[Duty]:
     duties: list[Duty] = []
     for each in config.groups:
         folder = None if config.store is None else group_file(config.store / "repos", each.repo.name, "rocks")
-        settings = RepoSettings(retention=(SESSIONS, MACROS, *each.retention), tells=True)
+        settings = RepoSettings(retention=(SESSIONS, MACROS, DOCUMENTS, *each.retention), tells=True)
         duty = duty_of(keys, each.repo, folder, settings, now)
         duties.append(replace(duty, certificates=duty.certificates + _shown(keys, each.panel, now)))
     return duties

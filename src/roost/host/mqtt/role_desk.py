@@ -1,8 +1,8 @@
 """The desk of roles: what HTTP and the command line ask of a broker's RBPS documents (`roost.host.desk.RoleDesk`).
 
 The documents file of the configuration is the base; what is put or taken back here stands on top of it, in rows of the
-broker's store (`roost.broker.roles.documents`), and is answered when it is on the disk. Documents are this node's own:
-other nodes of its groups do not hear of them.
+broker's store (`roost.broker.roles.documents`), and is answered when it is on the disk. The other nodes of its groups
+hear of it (`roost.broker.roles.telling`).
 """
 
 from __future__ import annotations
