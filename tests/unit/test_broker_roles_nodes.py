@@ -127,7 +127,7 @@ def test_a_node_that_was_away_or_comes_new_hears_the_last_change(is_new: bool) -
     street = street_of(3)
     one, two, three = street.nodes
     three.die()
-    change(one, "home/hall", DOCUMENT | {"topic": "home/hall"})
+    change(one, "home/hall", {**DOCUMENT, "topic": "home/hall"})
     street.live(1)
     change(two, "home/hall", HALL)
     street.live(1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.macro_world import fake_node
+from tests.macro_world import FakeNode, fake_node
 
 from roost.cli import main
 
@@ -169,3 +171,120 @@ def test_documents_that_are_not_in_order_are_one_sentence(
     file.write_text(content)
     assert main(["role", "check", str(file)]) == 1
     assert why in capsys.readouterr().err
+
+
+# -- the documents of a node
+
+
+SHOWN: dict[str, Any] = {
+    "topic": "home/+",
+    "roles": {
+        "developer": {"streams": ["raw", "{topic}/anonymize"], "default": "raw"},
+        "visitor": {"streams": []},
+    },
+}
+
+
+def node_with_one(method: str, path: str, body: object) -> tuple[int, object]:
+    """A node that has a document for home/+."""
+    if path == "/rbps":
+        return (200, ["home/+"]) if method == "GET" else (201, body)
+    if path == "/rbps/home/%2B":
+        return 200, body if method == "PUT" else SHOWN
+    return 404, {"error": f"{path}: there is no document for exactly this topic"}
+
+
+def asked(node: FakeNode) -> list[tuple[str, str]]:
+    return [(method, path) for method, path, _ in node.asked]
+
+
+def test_documents_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_node(node_with_one) as node:
+        assert main(["role", "list", "--url", node.url]) == 0
+        assert capsys.readouterr().out == "home/+\n"
+        assert main(["role", "show", "home/+", "--url", node.url]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            "topic: home/+",
+            "  developer: raw (default), {topic}/anonymize",
+            "  visitor: nothing",
+        ]
+        assert main(["role", "show", "home/+", "--json", "--url", node.url]) == 0
+    assert json.loads(capsys.readouterr().out) == SHOWN
+    assert asked(node) == [("GET", "/rbps"), ("GET", "/rbps/home/%2B"), ("GET", "/rbps/home/%2B")]
+
+
+def test_a_file_is_added_document_by_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rbps.yaml"
+    file.write_text(
+        "- {topic: a, roles: {x: {streams: [raw]}}}\n- {topic: 'b/#', roles: {x: {streams: []}, y: {streams: [m]}}}\n"
+    )
+    with fake_node(node_with_one) as node:
+        assert main(["role", "add", str(file), "--url", node.url]) == 0
+    named = {"x": {"streams": []}, "y": {"streams": ["m"], "default": "m"}}
+    assert node.asked == [
+        ("GET", "/rbps", None),
+        ("POST", "/rbps", {"topic": "a", "roles": {"x": {"streams": ["raw"], "default": "raw"}}}),
+        ("POST", "/rbps", {"topic": "b/#", "roles": named}),
+    ]
+    assert capsys.readouterr().out == "a: it holds, for x\nb/#: it holds, for x, y\n"
+
+
+def test_nothing_is_added_if_one_is_there_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rbps.yaml"
+    file.write_text("- {topic: a, roles: {x: {streams: [raw]}}}\n- {topic: home/+, roles: {x: {streams: []}}}\n")
+    with fake_node(node_with_one) as node:
+        assert main(["role", "add", str(file), "--url", node.url]) == 1
+    assert asked(node) == [("GET", "/rbps")]
+    said = "home/+: there is a document for it, and nothing was changed; `update` replaces it"
+    assert capsys.readouterr().err == f"roost role: {said}\n"
+
+
+def test_an_update_is_of_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rbps.yaml"
+    file.write_text("{topic: home/+, roles: {x: {streams: [raw]}}}")
+    with fake_node(node_with_one) as node:
+        assert main(["role", "update", str(file), "--url", node.url]) == 0
+        assert asked(node) == [("GET", "/rbps/home/%2B"), ("PUT", "/rbps/home/%2B")]
+        assert capsys.readouterr().out == "home/+: it holds, for x\n"
+        file.write_text(json.dumps(SHOWN))
+        assert main(["role", "update", str(file), "--json", "--url", node.url]) == 0
+        assert json.loads(capsys.readouterr().out) == [SHOWN]
+        assert main(["role", "update", str(file), "--url", node.url]) == 0
+        assert capsys.readouterr().out == "home/+: as before\n"
+        file.write_text("[{topic: home/+, roles: {x: {streams: [raw]}}}, {topic: other, roles: {x: {streams: []}}}]")
+        assert main(["role", "update", str(file), "--url", node.url]) == 1
+    assert asked(node)[-2:] == [("GET", "/rbps/home/%2B"), ("GET", "/rbps/other")]
+    assert "other: there is no document for exactly this topic" in capsys.readouterr().err
+
+
+def test_a_document_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_node(node_with_one) as node:
+        assert main(["role", "delete", "home/+", "--url", node.url]) == 0
+        assert main(["role", "delete", "other", "--url", node.url]) == 1
+    assert asked(node) == [("DELETE", "/rbps/home/%2B"), ("DELETE", "/rbps/other")]
+    told = capsys.readouterr()
+    assert told.out == "home/+: taken back; it was for developer, visitor\n"
+    assert "there is no document for exactly this topic" in told.err
+
+
+@pytest.mark.parametrize("content", ["[]", "a: [", "{topic: a}"])
+def test_a_file_that_cannot_be_used_is_not_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    file = tmp_path / "rbps.yaml"
+    file.write_text(content)
+    with fake_node(node_with_one) as node:
+        for action in ("add", "update"):
+            assert main(["role", action, str(file), "--url", node.url]) == 1
+            assert str(file) in capsys.readouterr().err
+    assert node.asked == []
+
+
+def test_what_is_no_document_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    for said, why in (("hello", "give the address of a node's `http`"), ({"a": 1}, "does not answer with a document")):
+        with fake_node(lambda *_, said=said: (200, said)) as node:
+            for action in (["show", "t"], ["delete", "t"]):
+                assert main(["role", *action, "--url", node.url]) == 1
+                assert why in capsys.readouterr().err
+            assert main(["role", "list", "--url", node.url]) == 1
+            assert "does not answer with topics" in capsys.readouterr().err

@@ -170,10 +170,11 @@ def fail() -> object:
         (fail, "ValueError: secret 42 is unknown"),
         (lambda: None, "TypeError: it returned NoneType, not Verdict"),
         (lambda: Verdict(0, "ann"), "TypeError: in its Verdict reason is to be an int, user and challenge bytes"),  # type: ignore[arg-type]
+        (lambda: Verdict(0, b"\xff"), "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff"),
         (lambda: Verdict(256, b"ann"), "ValueError: in its Verdict reason is at most 255"),
         (lambda: Verdict(0x18, challenge=bytes(65_536)), "ValueError: in its Verdict reason is at most 255"),
     ],
-    ids=["raises", "says nothing", "says text", "says too much", "asks too much"],
+    ids=["raises", "says nothing", "says text", "says no text", "says too much", "asks too much"],
 )
 def test_a_mistake_of_a_hook_is_told_to_the_log_and_not_to_the_client(answer: Callable[[], object], said: str) -> None:
     async def test() -> None:

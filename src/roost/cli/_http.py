@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from roost.errors import BadConfig, Disconnected, Refused, RoostError, TimedOut
 
@@ -39,6 +39,32 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--password-file", type=Path, metavar="FILE", help="the file whose first line is the user's password"
     )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Take whether people or programs read the answer."""
+    parser.add_argument("--json", action="store_true", help="JSON, as the node says it")
+
+
+def show(options: argparse.Namespace, answer: object, lines: list[str]) -> int:
+    """Print an answer: as JSON if that is wanted, else these lines."""
+    for line in [json.dumps(answer, ensure_ascii=False, indent=2)] if options.json else lines:
+        print(line)
+    return 0
+
+
+def mapping_of(options: argparse.Namespace, answer: object) -> dict[str, Any]:
+    """See that an answer is an object; raises `BadConfig`."""
+    if not isinstance(answer, dict):
+        raise BadConfig(f"{options.url} does not answer as a node does; give the address of a node's `http`")
+    return answer
+
+
+def list_of(options: argparse.Namespace, answer: object, what: str) -> list[Any]:
+    """See that an answer is a list; raises `BadConfig`."""
+    if not isinstance(answer, list):
+        raise BadConfig(f"{options.url} does not answer with {what}; give the address of a node's `http`")
+    return answer
 
 
 def login_of(options: argparse.Namespace) -> Login | None:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from roost.cli._http import ask, login_of, path_of
+from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
 from roost.cli._macro_file import check, read_definitions
 from roost.cli._macro_show import run_lines
 from roost.errors import BadConfig, BadMacro
@@ -17,12 +17,7 @@ from roost.process.definition import PYTHON, Definition, definition_of
 def ask_about(options: argparse.Namespace) -> int:
     """Run one of the actions."""
     answer, lines = _ACTIONS[options.action](options)
-    if options.json:
-        print(json.dumps(answer, ensure_ascii=False, indent=2))
-        return 0
-    for line in lines:
-        print(line)
-    return 0
+    return show(options, answer, lines)
 
 
 def definition_at(options: argparse.Namespace, name: str) -> Definition:
@@ -36,9 +31,7 @@ def definition_at(options: argparse.Namespace, name: str) -> Definition:
 
 
 def _list(options: argparse.Namespace) -> tuple[object, list[str]]:
-    names = ask(options.url, "GET", path_of("macros"), user=login_of(options))
-    if not isinstance(names, list):
-        raise BadConfig(f"{options.url} does not answer with names of macros; give the address of a node's `http`")
+    names = list_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)), "names of macros")
     return names, [str(name) for name in names]
 
 
@@ -64,7 +57,7 @@ def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
     for each in definitions:
         ask(options.url, "GET", path_of("macros", each.name), user=login)
     answers = [
-        _mapping(options, ask(options.url, "PUT", path_of("macros", each.name), each.mapping(), login))
+        mapping_of(options, ask(options.url, "PUT", path_of("macros", each.name), each.mapping(), login))
         for each in definitions
     ]
     return answers, [
@@ -75,14 +68,12 @@ def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
 
 
 def _delete(options: argparse.Namespace) -> tuple[object, list[str]]:
-    answer = _mapping(options, ask(options.url, "DELETE", path_of("macros", options.name), user=login_of(options)))
+    answer = mapping_of(options, ask(options.url, "DELETE", path_of("macros", options.name), user=login_of(options)))
     return answer, [f"{options.name}: deleted; the last readings it processed: {_numbers(answer.get('position'))}"]
 
 
 def _trace(options: argparse.Namespace) -> tuple[object, list[str]]:
-    runs = ask(options.url, "GET", path_of("traces", options.name), user=login_of(options))
-    if not isinstance(runs, list):
-        raise BadConfig(f"{options.url} does not answer with runs; give the address of a node's `http`")
+    runs = list_of(options, ask(options.url, "GET", path_of("traces", options.name), user=login_of(options)), "runs")
     shown = _shown(options, options.name)
     code, version = shown["definition"]["code"], shown.get("version")
     lines: list[str] = []
@@ -94,16 +85,10 @@ def _trace(options: argparse.Namespace) -> tuple[object, list[str]]:
 
 
 def _shown(options: argparse.Namespace, name: str) -> Mapping[str, Any]:
-    shown = _mapping(options, ask(options.url, "GET", path_of("macros", name), user=login_of(options)))
+    shown = mapping_of(options, ask(options.url, "GET", path_of("macros", name), user=login_of(options)))
     if not isinstance(shown.get("definition"), dict):
         raise BadConfig(f"{options.url} does not say how {name} is defined; give the address of a node's `http`")
     return shown
-
-
-def _mapping(options: argparse.Namespace, answer: object) -> Mapping[str, Any]:
-    if not isinstance(answer, dict):
-        raise BadConfig(f"{options.url} does not answer as a node does; give the address of a node's `http`")
-    return answer
 
 
 def _about(shown: Mapping[str, Any]) -> Iterator[str]:

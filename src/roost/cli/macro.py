@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from roost.cli._http import URL, add_node
+from roost.cli._http import URL, add_json, add_node
 from roost.cli._parsing import add_at
 
 SUMMARY = "Try macros on past readings, compare versions of them, and see, change and trace those of a node."
@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         elif action != "list":
             verb.add_argument("name", metavar="NAME", help="the macro's name, without Noctua/")
         add_node(verb)
-        verb.add_argument("--json", action="store_true", help="JSON, as the node says it")
+        add_json(verb)
 
 
 def _add_past(parser: argparse.ArgumentParser) -> None:

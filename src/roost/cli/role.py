@@ -1,7 +1,8 @@
-"""`roost role explain|check`: what a user gets of a topic and why, and whether role documents are in order.
+"""`roost role explain|check|list|show|add|update|delete`: who gets what, by role documents (docs/roles.md).
 
 `explain` reads the files that a broker's configuration names (`roles`), or asks a node over HTTP, which has documents
-that came since, and roles that no file has. What the ordinary permissions say comes on top.
+that came since, and roles that no file has. What the ordinary permissions say comes on top. `check` looks at a file
+alone; the others see and change the documents of a node, and of all nodes of its groups, over HTTP.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from roost.cli._http import add_node
+from roost.cli._http import add_json, add_node
 
 if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded for `roost --help`
     from roost.host.mqtt.config_roles import RoleSettings
@@ -19,7 +20,9 @@ if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded
 
 _ANY: Final = "any"  # a level, where filters say nothing
 
-SUMMARY = "Say what a user gets of a topic and why, and check role documents."
+_FILE: Final = "YAML or JSON: one document, or a list of them"
+
+SUMMARY = "Say what a user gets of a topic and why, and check, see and change role documents."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,13 +36,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_node(explain)
     check = actions.add_parser("check", help="whether role documents are in order, and which counts where two match")
-    check.add_argument("file", metavar="FILE", type=Path, help="YAML or JSON: one document, or a list of them")
+    check.add_argument("file", metavar="FILE", type=Path, help=_FILE)
+    for action, summary in (
+        ("list", "the topics and filters that a node has documents for"),
+        ("show", "the document of one of them"),
+        ("add", "have the documents of a file hold at a node that has none for their topics"),
+        ("update", "have the documents of a file hold instead of those that the node has for their topics"),
+        ("delete", "take a document back"),
+    ):
+        verb = actions.add_parser(action, help=summary)
+        if action in {"add", "update"}:
+            verb.add_argument("file", metavar="FILE", type=Path, help=_FILE)
+        elif action != "list":
+            verb.add_argument("topic", metavar="TOPIC", help="the topic or filter that the document is for")
+        add_node(verb)
+        add_json(verb)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one action."""
     if options.action == "check":
         return _check(options.file)
+    if options.action != "explain":
+        from roost.cli._role_node import ask_about
+
+        return ask_about(options)
     for line in _asked(options) if options.config is None else _read(options):
         print(line)
     return 0

@@ -135,4 +135,5 @@ def _checked(verdict: object) -> Verdict:
         raise TypeError("in its Verdict reason is to be an int, user and challenge bytes, why a str")
     if not 0 <= verdict.reason <= 0xFF or len(verdict.challenge) > _MAX_DATA_BYTES:
         raise ValueError(f"in its Verdict reason is at most 255, and challenge has at most {_MAX_DATA_BYTES} bytes")
+    verdict.user.decode()  # a name is text; `UnicodeDecodeError` says the rest
     return verdict

@@ -38,7 +38,7 @@ def explain(
         lines.append(f"stream of: {', '.join(origins)}")
     lines.append(_document(policy, document, topic, origins))
     own = [] if roles is None else document.rows_of(roles)
-    lines += [f"  {'>' if row in own else ' '} {_row(row)}" for row in document.rows]
+    lines += [f"  {'>' if row in own else ' '} {row_line(row)}" for row in document.rows]
     gets = "nothing" if decision.stream is None else decision.stream
     lines.append(f"gets: {gets}, for {decision.reason}")
     return lines if origins else lines + _others(document, decision)
@@ -69,7 +69,8 @@ def _document(policy: Policy, document: Specification, topic: str, origins: Sequ
     return f"document: {document.topic}{rather}"
 
 
-def _row(row: Row) -> str:
+def row_line(row: Row) -> str:
+    """What a role may see, on one line."""
     streams = [f"{stream} (default)" if stream == row.default else stream for stream in row.streams]
     return f"{row.role}: {', '.join(streams) or 'nothing'}"
 
