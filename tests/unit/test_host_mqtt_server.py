@@ -306,7 +306,7 @@ def test_too_many_passwords_at_once_are_turned_away(tmp_path: Path, monkeypatch:
 
     async def test() -> None:
         async with stage(sources=Sources(users, tmp_path / "permissions")) as made:
-            monkeypatch.setattr(made.server._authenticator._checks, "ask", lambda *_: False)
+            monkeypatch.setattr(made.server.authenticator._checks, "ask", lambda *_: False)
             await made.say(b"who", ask(b"bob", b"secret"))
             await made.machine.until("authenticated", 1, Verdict(0x89, why="too many passwords wait to be checked"))
 

@@ -75,8 +75,9 @@ def reload(core: Core, keeper: RoleKeeper, base: Iterable[Specification], source
 
 def find_again(core: Core, keeper: RoleKeeper, user: str, now: int) -> None:
     """The roles of a user are others than they were, says who knows."""
-    keeper.changed()
-    core.router.forget()
+    if keeper.source is not None:
+        keeper.changed()
+        core.router.forget()
     answering.take_in(core, keeper, keeper.lookup.changed(user, now), now)
 
 

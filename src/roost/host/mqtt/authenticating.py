@@ -1,11 +1,12 @@
-"""Finding out who a client is: by its password, or by whatever a hook for other methods makes of it.
+"""Finding out who a client is: by its password, by a token in the place of one, or by a hook for other methods.
 
 Passwords are checked beside the event loop (`roost.host.mqtt.checks`), and every answer comes in a later turn of it. An
 answer counts only if it was found by what counts then: when a reload brought another line for the user, or another
 hook, the question is asked again.
 
-Who gives no name is anonymous; so is, while nobody is configured, who gives one that cannot be checked. Whether
-anonymous clients may come in is not decided here (`Access.may_connect`).
+A password is a token if tokens are read (`tokens`) and the users file has no such user. Who gives no name is anonymous;
+so is, while nobody is configured, who gives one that cannot be checked. Whether anonymous clients may come in is not
+decided here (`Access.may_connect`).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Authenticator:
         self._checks: Final = Checks()
         self._loop: Final = asyncio.get_running_loop()
         self._tasks: Final[set[asyncio.Task[None]]] = set()  # bound: MAX_ASKED
+        self.tokens: Hook | None = None  # finds whose token a password is
         self.turned_away = 0  # for there were so many already
         self.hook_failures = 0
         self._quiet_until = 0.0
@@ -52,9 +54,12 @@ class Authenticator:
     def ask(self, effect: Authenticate) -> None:
         """Find out who this is."""
         if effect.method:
-            self._ask_hook(effect)
+            self._ask_hook(self._security.current.hook, effect)
             return
         users, user = self._security.current.users, effect.user
+        if self.tokens is not None and effect.password is not None and (user is None or user not in users):
+            self._ask_hook(self.tokens, effect)
+            return
         if user is None or not len(users):
             self._loop.call_soon(self._told, effect.link, Verdict(SUCCESS, ANONYMOUS))
             return
@@ -92,8 +97,7 @@ class Authenticator:
         else:
             self._told(effect.link, Verdict(BAD_USER_NAME_OR_PASSWORD, why="wrong name or password"))
 
-    def _ask_hook(self, effect: Authenticate) -> None:
-        hook = self._security.current.hook
+    def _ask_hook(self, hook: Hook | None, effect: Authenticate) -> None:
         if hook is None:
             unknown = Verdict(BAD_AUTHENTICATION_METHOD, why="there is no such method here")
             self._loop.call_soon(self._told, effect.link, unknown)
@@ -113,10 +117,10 @@ class Authenticator:
         except Exception as error:  # noqa: BLE001  a hook's bug must not leave a client waiting
             self._tell_failure(error)
             verdict = Verdict(UNSPECIFIED_ERROR, why="the server could not find out who this is")
-        if self._security.current.hook is hook:
+        if hook is self.tokens or hook is self._security.current.hook:
             self._told(effect.link, verdict)
         else:
-            self._ask_hook(effect)
+            self._ask_hook(self._security.current.hook, effect)
 
     def _tell_failure(self, error: Exception) -> None:
         """Say what a client should not read; who connects again and again does not fill the log."""

@@ -6,7 +6,8 @@
       hold: true                        false only for experiments: what comes during a look-up is lost then
 
 In place of the file, `users` may be `{topic: 'staff/%u/roles'}`, retained messages (`roost.broker.roles.sources`), or
-an introspection endpoint [RFC 7662]: `{introspection: {url: …, client_id: …, secret: FILE}}`. docs/roles.md tells more.
+an introspection endpoint [RFC 7662]: `{introspection: {url: …, client_id: …, secret: FILE}}`, with `token: password` if
+clients log in with tokens. docs/roles.md tells more.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ from roost.process.roles.specification import Specification
 MAX_SECRET_BYTES: Final = 4096
 
 _KEYS: Final = dict.fromkeys(("documents", "users", "hold"))
-_ENDPOINT_KEYS: Final = dict.fromkeys(("url", "client_id", "secret", "claim", "timeout", "ttl", "negative_ttl"))
+_ENDPOINT_KEYS: Final = dict.fromkeys(
+    ("url", "client_id", "secret", "token", "claim", "timeout", "ttl", "negative_ttl")
+)
+_TOKENS: Final = ("user", "password")
 _OPEN_TO_OTHERS: Final = 0o077
 _SHOWN: Final = "docs/roles.md shows one"
 
@@ -50,6 +54,7 @@ class EndpointSettings:
     secret: Path
     claim: str
     lookup: LookupSettings
+    is_login: bool = False  # passwords are tokens; else the name of a user is taken for one
 
     def read_secret(self) -> str:
         """The secret, without the line's end; raises `BadConfig`."""
@@ -135,6 +140,9 @@ def _endpoint(value: object, folder: Path) -> EndpointSettings:
         raise BadConfig(f"{key}.url: {url!r} is no address of a service; write https://HOST/PATH")
     if parts.scheme == "http" and host != "localhost" and not is_loopback(host):
         raise BadConfig(f"{key}.url: the secret would go to {host} in the clear; write https://…")
+    token = text(f"{key}.token", said.get("token", "user"))
+    if token not in _TOKENS:
+        raise BadConfig(f"{key}.token: {token!r} is neither: write user, whose name is sent, or password")
     times = {
         name: int(str(time_s(1, 86_400)(f"{key}.{name}", said[name]))) * SECOND
         for name in ("timeout", "ttl", "negative_ttl")
@@ -146,6 +154,7 @@ def _endpoint(value: object, folder: Path) -> EndpointSettings:
         path(f"{key}.secret", said.get("secret"), folder),
         text(f"{key}.claim", said.get("claim", DEFAULT_CLAIM)),
         LookupSettings(**times),
+        token == "password",  # noqa: S105  the name of a choice
     )
 
 

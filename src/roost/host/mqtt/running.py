@@ -130,18 +130,18 @@ async def running_broker(config: Config, hook: Hook | None = None) -> AsyncItera
             judge = RoleJudge(broker.core, roles, guests)
             running.roles = BrokerRoles(broker, roles, server, guests)
         if config.http is not None:
-            await stack.enter_async_context(_http(running, config.http, security, judge))
+            gate = UserGate(security, None if endpoint is None else endpoint.bearer)
+            await stack.enter_async_context(_http(running, config.http, gate, judge))
         yield running
 
 
 @asynccontextmanager
 async def _http(
-    running: Running, settings: HttpSettings, security: Reloader, judge: RoleJudge | None
+    running: Running, settings: HttpSettings, gate: UserGate, judge: RoleJudge | None
 ) -> AsyncIterator[None]:
     """Open the HTTP door for the desks that there are; it is closed before anything behind it is."""
-    server = running.server
+    server, security = running.server, running.server.security
     running.topics = BrokerTopics(running.broker.core, server.clock, judge)
-    gate = UserGate(security)
     desks = Desks(running.macros, running.roles, running.topics)
     door = running.http = HttpDoor(desks, gate, server.clock, server.journal, running.config.limits)
     groups = server.count_groups

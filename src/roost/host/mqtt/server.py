@@ -85,7 +85,7 @@ class Server(Owner):
         self._rows: Final = rows
         if rows is not None:
             rows.answer = self._kept
-        self._authenticator: Final = Authenticator(security, self._authenticated, self.journal)
+        self.authenticator: Final = Authenticator(security, self._authenticated, self.journal)
         self._alarm: Final = Alarm(self.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
         self._stopped = False
@@ -128,7 +128,7 @@ class Server(Owner):
         """Close every link, and let the disk go; `stop` comes before, if it was started."""
         self._stopped = True
         self._alarm.cancel()
-        self._authenticator.close()
+        self.authenticator.close()
         self.poll.close()
         self.journal.finish()
         if self._rows is not None:
@@ -195,7 +195,7 @@ class Server(Owner):
             elif isinstance(effect, Hangup):
                 self.poll.hang_up(effect.link)
             elif isinstance(effect, Authenticate):
-                self._authenticator.ask(effect)
+                self.authenticator.ask(effect)
             elif isinstance(effect, Pause):
                 self.poll.pause(effect.link, effect.until)
             elif isinstance(effect, Insert):
@@ -248,7 +248,7 @@ class Server(Owner):
             "connections/refused/full": poll.turned_away,
             "connections/refused/handshake": poll.ungreeted,
         }
-        self.machine.counted(connections | self._authenticator.counts() | self.count_groups())
+        self.machine.counted(connections | self.authenticator.counts() | self.count_groups())
         self.execute(self.machine.tick(now), now)
 
 

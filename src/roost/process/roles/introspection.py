@@ -3,7 +3,7 @@
 `active` is the one member that an answer must have, and only `true` is active: for anything else nobody is anybody.
 `scope` is words with spaces between; another claim may be that or a list, and a dot in its name leads into an object
 (`realm_access.roles`). A claim that is not there gives no roles. What cannot be read is `BadConfig`, which the driver
-takes for a look-up that failed. Whether the token is the user's own is the driver's to compare (`user_of`).
+takes for a look-up that failed. Whether the token is the user's own is the driver's to compare.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCOPE: Final = "scope"
 
 def roles_of_introspection(response: object, claim: str = DEFAULT_CLAIM) -> frozenset[str]:
     """The roles that an answer has in a claim; none if the token is not active."""
-    if not _is_active(response):
+    if not is_active(response):
         return NO_ROLES
     value = _member(response, claim)
     listed = value.split() if isinstance(value, str) else [] if value is None else value
@@ -48,14 +48,15 @@ def end_of_introspection(response: object) -> int | None:
 
 def user_of_introspection(response: object) -> str | None:
     """Whose token it is: `username`, else `sub`; None if that is not said, or the token is not active."""
-    for name in ("username", "sub") if _is_active(response) else ():
+    for name in ("username", "sub") if is_active(response) else ():
         user = _member(response, name)
         if isinstance(user, str) and user:
             return user
     return None
 
 
-def _is_active(response: object) -> bool:
+def is_active(response: object) -> bool:
+    """Whether the token is good."""
     return _member(response, "active") is True
 
 

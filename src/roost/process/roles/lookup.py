@@ -31,7 +31,7 @@ TOO_OLD: Final = "the roles could not be confirmed before they were too old"
 ENDED: Final = "the source of roles says what has ended already"
 FULL: Final = "the roles of too many users are in use"
 
-_AT_LEAST: Final = SECOND  # between an answer and the next question, however near the end of it is
+_AT_LEAST: Final = SECOND // 4  # between an answer and the next question, however near the end of it is
 
 
 class RoleLookup:
