@@ -153,7 +153,7 @@ def in_group(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]
 def member(folder: Path, number: int, *uplinks: str) -> dict[str, object]:
     return {
         "store": str(folder / f"store{number}"),
-        "trees": [{"filter": "staff/#", "group": GROUP}, {"filter": "home/#", "group": GROUP}],
+        "trees": [{"filter": "staff/#", "group": GROUP}],
         "groups": [{"name": GROUP, "panel": f"Gate{number}", "repo": f"Repo{number}"}],
         "node": {"tcp": ["127.0.0.1:0"], "uplinks": list(uplinks)},
     }
@@ -195,7 +195,7 @@ def test_a_document_that_is_put_at_one_node_holds_at_the_other_also_after_it_was
     (folder / "word").write_text("word\n")
     document = folder / "hall.yaml"
     document.write_text("{topic: home/hall, roles: {customer: {streams: [raw]}}}")
-    said = settings("roles.yaml")
+    said = {key: value for key, value in settings("roles.yaml").items() if key != "macros"}
     first = said | in_group(folder, monkeypatch)
 
     async def at(running: Running, *arguments: str) -> str:
@@ -210,9 +210,8 @@ def test_a_document_that_is_put_at_one_node_holds_at_the_other_also_after_it_was
             second = said | member(folder, 2, one.repo.listening.uris[0])
             async with node(folder, **second) as two, enter(two, "cid") as cid:
                 assert await subscribe(cid, "home/hall") == 1
-                await until_gets(one, cid, "about 70")
                 assert await at(one, "add", str(document)) == "home/hall: it holds, for customer\n"
-                await until_gets(one, cid, "71")
+                await until_gets(two, cid, "71")
                 assert await at(two, "list") == "home/+\nhome/hall\n"
                 assert "gets: home/hall, for raw is the default" in await at(two, "explain", "cid", "home/hall")
             assert "taken back" in await at(one, "delete", "home/hall")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 from aiohttp import web
 from tests.loops import run
 
@@ -12,6 +16,7 @@ from roost.broker.effects import Authenticate, Verdict
 from roost.errors import BadConfig, Denied, Unreachable
 from roost.host.mqtt.config_roles import EndpointSettings, read_role_settings
 from roost.host.mqtt.roles import MAX_ANSWER_BYTES, Endpoint
+from roost.machine import SECOND
 
 URL = "http://127.0.0.1:9/introspect"
 
@@ -23,6 +28,24 @@ def settings(folder: Path, **more: object) -> EndpointSettings:
     users = read_role_settings({"users": {"introspection": said}}, folder).users
     assert isinstance(users, EndpointSettings)
     return users
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, answer: Callable[[web.Request], Awaitable[web.Response]], **more: object
+) -> AsyncIterator[Endpoint]:
+    """An endpoint, and a service behind it."""
+    app = web.Application()
+    app.router.add_post("/introspect", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    endpoint = Endpoint(settings(folder, url=f"http://127.0.0.1:{runner.addresses[0][1]}/introspect", **more))
+    try:
+        yield endpoint
+    finally:
+        await endpoint.close()
+        await runner.cleanup()
 
 
 @pytest.mark.parametrize(("said", "is_login"), [({}, False), ({"token": "user"}, False), ({"token": "password"}, True)])
@@ -54,18 +77,26 @@ def test_an_answer_that_is_none_is_a_failed_look_up(tmp_path: Path, content: byt
         return web.Response(body=content, status=status, headers={"Location": "/elsewhere"} if status == 302 else {})
 
     async def test() -> None:
-        app = web.Application()
-        app.router.add_post("/introspect", answer)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        endpoint = Endpoint(settings(tmp_path, url=f"http://127.0.0.1:{runner.addresses[0][1]}/introspect"))
-        try:
+        async with served(tmp_path, answer) as endpoint:
             with pytest.raises((BadConfig, Unreachable), match=why):
                 await endpoint.find("bob")
-        finally:
-            await endpoint.close()
-            await runner.cleanup()
+
+    run(test)
+
+
+def test_who_shows_another_token_is_looked_up_anew(tmp_path: Path) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        posted = await request.post()
+        return web.json_response({"active": True, "sub": "bob", "roles": str(posted["token"])})
+
+    async def test() -> None:
+        renewed: list[str] = []
+        async with served(tmp_path, answer, token="password") as endpoint:
+            endpoint.renewed = renewed.append
+            for token, count in (("one", 1), ("one", 1), ("two", 2)):
+                assert await endpoint.log_in(token) == "bob"
+                assert len(renewed) == count
+                assert (await endpoint.find("bob")).roles == {token}
 
     run(test)
 
@@ -87,3 +118,11 @@ def test_without_the_service_nobody_comes_in_by_a_token(tmp_path: Path) -> None:
             await endpoint.close()
 
     run(test)
+
+
+def test_what_the_documentation_shows_can_be_written(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/roles.md").read_text(encoding="utf-8")
+    (block, *_) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    users = read_role_settings(yaml.safe_load(block)["roles"], tmp_path).users
+    assert isinstance(users, EndpointSettings)
+    assert (users.is_login, users.claim, users.lookup.ttl) == (True, "realm_access.roles", 300 * SECOND)

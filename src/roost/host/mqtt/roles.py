@@ -96,7 +96,7 @@ class Endpoint:
         if len(self._tokens) >= MAX_TOKENS:
             del self._tokens[next(iter(self._tokens))]
         self._tokens[user] = token
-        if before not in {None, token}:
+        if before != token:  # what is known of the user may be that there was none
             self.renewed(user)
         return user
 
