@@ -87,6 +87,7 @@ documents = st.lists(specifications, max_size=5, unique_by=lambda document: docu
 roles = st.one_of(st.none(), st.frozensets(st.sampled_from(["r", "s", "q", "t"]), max_size=3))
 
 
+@settings(deadline=None)
 @given(specifications)
 def test_a_document_comes_back_from_json_and_yaml_as_it_was(document: Specification) -> None:
     assert Specification.read(document.mapping()) == document
@@ -94,6 +95,7 @@ def test_a_document_comes_back_from_json_and_yaml_as_it_was(document: Specificat
     assert Specification.read(yaml.safe_load(yaml.safe_dump(document.mapping(), sort_keys=False))) == document
 
 
+@settings(deadline=None)
 @given(documents, roles)
 def test_a_decision_is_of_one_piece(written: list[Specification], whose: Roles) -> None:
     policy = Policy(written)
@@ -109,6 +111,7 @@ def test_a_decision_is_of_one_piece(written: list[Specification], whose: Roles) 
         assert whose is not None or decision.denied
 
 
+@settings(deadline=None)
 @given(documents, roles)
 def test_what_a_topic_permits_can_be_asked_for_directly(written: list[Specification], whose: Roles) -> None:
     policy = Policy(written)
@@ -121,6 +124,7 @@ def test_what_a_topic_permits_can_be_asked_for_directly(written: list[Specificat
                 assert direct.stream == stream
 
 
+@settings(deadline=None)
 @given(documents, roles)
 def test_a_stream_is_open_to_whom_a_topic_it_is_of_permits_it_and_to_nobody_else(
     written: list[Specification], whose: Roles
@@ -148,6 +152,7 @@ def test_a_reload_tells_of_everything_it_changes(
             assert any(intersects(pattern, topic) for pattern in changed), (topic, changed)
 
 
+@settings(deadline=None)
 @given(documents, st.permutations(range(5)), roles)
 def test_the_order_of_documents_decides_nothing(written: list[Specification], order: list[int], whose: Roles) -> None:
     one, other = Policy(written), Policy([written[at] for at in order if at < len(written)])
@@ -292,6 +297,7 @@ arrivals = st.lists(st.tuples(st.sampled_from(["a", "b", "a/x", "c"]), st.intege
 wants = st.lists(st.sampled_from(["a", "b", "a/+", "a/#", "#"]), min_size=1, max_size=3)
 
 
+@settings(deadline=None)
 @given(arrivals, arrivals, wants, st.sampled_from(["a", "b", "a/x"]))
 def test_held_messages_are_those_since_the_subscribe_in_order(
     before: list[tuple[str, int]], since: list[tuple[str, int]], wanted: list[str], decided: str
@@ -310,6 +316,7 @@ def test_held_messages_are_those_since_the_subscribe_in_order(
     assert len(holding.release(1, lambda _: True).messages) == len(before) + len(since)
 
 
+@settings(deadline=None)
 @given(arrivals, st.integers(1, 6), st.integers(1, 8), st.integers(1, 12))
 def test_what_is_held_stays_in_bounds_and_nothing_goes_uncounted(
     arriving: list[tuple[str, int]], max_messages: int, max_bytes: int, max_total_bytes: int

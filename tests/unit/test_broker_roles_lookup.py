@@ -8,7 +8,7 @@ from tests.broker_packets import props
 from tests.broker_world import Client, World
 from tests.roles_world import DOCUMENT, RAW, STREAM, brought, enter, house, messages
 
-from roost.broker.roles.keeper import RoleKeeper
+from roost.broker.roles.keeper import MAX_ASKED, RoleKeeper
 from roost.broker.roles.sources import TopicRoles
 from roost.broker.settings import BrokerSettings
 from roost.errors import BadConfig
@@ -220,13 +220,15 @@ def test_messages_for_a_shared_subscription_go_with_its_last_member() -> None:
     assert (keeper_of(world).groups, len(keeper_of(world).holding)) == ({}, 0)
 
 
-def test_there_is_an_end_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roost.broker.handlers.subscribe.MAX_ASKED", 1)
+def test_there_is_an_end_to_those_who_wait() -> None:
     world = house(source=None)
     cid, ada = enter(world, "cid"), enter(world, "ada")
     ask(cid, RAW)
+    keeper = keeper_of(world)
+    keeper.asked *= MAX_ASKED
     ask(ada, RAW)
     assert ada.one("SUBACK").codes == [0x97]
+    del keeper.asked[1:]
     world.answer("customer")
     assert cid.one("SUBACK").codes == [0]
 
