@@ -48,6 +48,7 @@ from roost.broker.timers import earlier
 from roost.machine.contract import Effect, Randomness
 from roost.process.definition import Definition
 from roost.process.roles.specification import Specification
+from roost.trust.wrapping import Recipient
 
 
 class Broker:
@@ -68,7 +69,7 @@ class Broker:
         self.core: Final = Core(settings, access, randomness, now, gateway, Limits() if limits is None else limits)
         self.core.macros = macros
         if macros is not None:
-            macros.watch(self.core.router.forget)
+            macros.watch(self.core.router.decide_anew)
         if roles is not None:
             governing.begin(self.core, roles)
         loading.load(self.core, rows)
@@ -122,7 +123,7 @@ class Broker:
         for topic in core.retained.expire(now):
             core.ledger.forget_retained(topic, sync=False)
             if core.roles is not None and core.roles.heard(topic):
-                core.router.forget()
+                core.router.decide_anew()
         if core.roles is not None:
             answering.take_in(core, core.roles, core.roles.lookup.tick(now), now)
             core.roles.telling.tick(core, now)
@@ -262,6 +263,15 @@ class Broker:
         """The files say other things than before; raises `BadConfig`, and all stays as it was."""
         if self.core.roles is not None:
             governing.reload(self.core, self.core.roles, base, source, now)
+        return self._finish(now)
+
+    def readers_changed(
+        self, readers: Mapping[bytes, tuple[Recipient, ...]], nodes: tuple[Recipient, ...], now: int
+    ) -> list[Effect]:
+        """Have these users keys of their own, and these other nodes: what is sealed in groups is for them too."""
+        if self.core.roles is not None:
+            self.core.roles.read_by(readers, nodes)
+            self.core.router.decide_anew()
         return self._finish(now)
 
     def document_changed(self, topic: str, document: Specification | None, now: int) -> list[Effect]:

@@ -12,6 +12,7 @@ How a message becomes a reading, and which number it has, is in `roost.broker.mi
   for those of others. All that is signed by then is the next write.
 - Large pieces are signed elsewhere, where that can be (`roost.broker.signing`). Few messages are signed here, at once;
   but behind such a piece they wait, for they are written behind it anyway, and may be many by then.
+- Keys to what is sealed (`roost.broker.sealing`) are written in front of it, in the same write.
 - What an earlier process may have brought here (`again`) is looked for first, and not made a reading twice.
 - Copies that cannot be made are tried again for as long as it takes; the message is kept here, and not acknowledged.
 
@@ -28,6 +29,8 @@ from typing import Final
 from roost.broker.effects import Inserted
 from roost.broker.message import Message
 from roost.broker.minting import Minting
+from roost.broker.readable import Opens
+from roost.broker.sealing import Sealing
 from roost.broker.signing import Batch, Signing
 from roost.broker.trees import why_not
 from roost.errors import BadPacket, BadTopic, NoKey
@@ -37,6 +40,7 @@ from roost.naming.topic import name_of_topic
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.shelving import CONFLICT, DELETED
+from roost.repo.store import Entry
 
 MAX_WAITING: Final = 10_000  # messages that are not as durable as was asked; the last ticket may exceed it
 MAX_BATCH: Final = 1000  # messages in one write, which the last ticket may exceed
@@ -58,7 +62,10 @@ class Insertion:
         *,
         alone: bool = True,
         freshness_ms: int = 1000,
+        sealing: Sealing | None = None,
+        opens: Opens | None = None,
     ) -> None:
+        self.sealing: Final = sealing
         self.place: Final = place
         self.repo: Final = repo
         self.inserted = 0
@@ -66,7 +73,7 @@ class Insertion:
         self.turned_away = 0  # messages, by MAX_WAITING
         self._name: Final = place.name
         self._alone: Final = alone
-        self._minting: Final = Minting(place.name, repo, signer_for, freshness_ms)
+        self._minting: Final = Minting(place.name, repo, signer_for, freshness_ms, sealing, opens)
         self.fresh: Final = self._minting.fresh
         self.signing: Final = Signing()  # with numbers, and not signed
         self._waiting: Final[deque[Batch]] = deque()  # without numbers; bound of all four: MAX_WAITING messages
@@ -89,7 +96,7 @@ class Insertion:
         With `again` those of QoS 2 may be readings already.
         """
         for message in messages:
-            refusal = why_not(len(self._name.value), message)
+            refusal = why_not(len(self._name.value) + self.added_bytes(message.topic), message)
             if refusal:
                 self.refused += len(messages)
                 return [Inserted(ticket, refusal)]
@@ -118,11 +125,15 @@ class Insertion:
                 effects += self.repo.copy(batch.packets(), batch.copies, partial(self._copied, batch), now)
         if self._write_at is not None and now >= self._write_at:
             self._write_at = None
+        if self.sealing is not None:
+            self.sealing.tick(now)
         return effects + self._proceed(now)
 
     def deadline(self) -> int | None:
         """When to go on signing, or to try again."""
-        return _AT_ONCE if self._write_at is None and self._may_number() else earliest(self._write_at, self._copy_at)
+        if self._write_at is None and (self._may_number() or self._may_seal()):
+            return _AT_ONCE
+        return earliest(self._write_at, self._copy_at)
 
     @property
     def is_behind(self) -> bool:
@@ -138,6 +149,10 @@ class Insertion:
     def is_idle(self) -> bool:
         """Whether everything was told."""
         return not self._open
+
+    def added_bytes(self, topic: bytes) -> int:
+        """By how much a message of this topic is longer in the group, at most, for it is sealed."""
+        return 0 if self.sealing is None else self.sealing.added_bytes(len(self._name.value), topic)
 
     def has_room(self, topic: bytes) -> bool:
         """Whether a message of this topic can be kept: the streams of a repo are counted."""
@@ -164,6 +179,10 @@ class Insertion:
             return False
         return self._numbered < MAX_BATCH and not self._minting.is_full
 
+    def _may_seal(self) -> bool:
+        """Whether there are readers to compare, or keys to write."""
+        return not self._writing and self.sealing is not None and self.sealing.is_due
+
     def _proceed(self, now: int) -> list[Effect]:
         """Number a piece of what waits, and write all that has numbers, unless a write is under way."""
         if self._write_at is not None:
@@ -174,13 +193,20 @@ class Insertion:
                 self._write_at = now + SETTLE
                 return []
             effects += self._number(now)
-        if self._unwritten and not self._writing:
-            self._writing = True
-            batches, self._unwritten = self._unwritten, []
-            self._numbered -= sum([len(batch.messages) for batch in batches])
-            entries = [entry for batch in batches for entry in batch.entries]
-            effects += self.repo.publish(entries, partial(self._written, batches), now)
+        if not self._writing:
+            effects += self._write(now)
         return effects
+
+    def _write(self, now: int) -> list[Effect]:
+        """Have all written that is signed, the keys to it first."""
+        keys = [] if self.sealing is None else self.sealing.take()
+        if not keys and not self._unwritten:
+            return []
+        self._writing = True
+        batches, self._unwritten = self._unwritten, []
+        self._numbered -= sum([len(batch.messages) for batch in batches])
+        entries = [*keys, *[entry for batch in batches for entry in batch.entries]]
+        return self.repo.publish(entries, partial(self._written, keys, batches), now)
 
     def _number(self, now: int) -> list[Effect]:
         """Give the next messages numbers, and sign them or ask for that."""
@@ -208,11 +234,12 @@ class Insertion:
         self._unwritten += piece
         return effects
 
-    def _written(self, batches: list[Batch], outcome: list[str], now: int) -> list[Effect]:
+    def _written(self, keys: list[Entry], batches: list[Batch], outcome: list[str], now: int) -> list[Effect]:
         self._writing = False
         effects: list[Effect] = []
         refused: list[Batch] = []
-        low = 0
+        low = len(keys)
+        self._keys_written(keys, outcome[:low], now)
         for batch in batches:
             refusals = outcome[low : low + len(batch.entries)]
             low += len(batch.entries)
@@ -226,6 +253,7 @@ class Insertion:
                 continue
             self._unsaved -= len(batch.messages)
             if batch.copies > 1:
+                batch.keys = keys
                 effects += self.repo.copy(batch.packets(), batch.copies, partial(self._copied, batch), now)
             else:
                 effects += self._tell(batch, "")
@@ -233,6 +261,12 @@ class Insertion:
         if not self._numbered:
             self._minting.relieve()
         return effects + self._proceed(now)
+
+    def _keys_written(self, keys: list[Entry], outcome: list[str], now: int) -> None:
+        for at, refusal in enumerate(outcome):
+            if refusal and self.sealing is not None:
+                self.sealing.refused(keys[at], for_ever=refusal in {CONFLICT, DELETED})
+                self._write_at = now + RETRY
 
     def _renumber(self, batch: Batch, refusals: list[str], now: int) -> None:
         """Give other numbers to what can never be kept under those it has; the disk has the rest, or will."""

@@ -3,8 +3,8 @@
 A topic's stream is the panel's name and a component per level, `<group>/<panel>/hall/temp` for `hall/temp`; two nodes
 have two panels, so that nobody's numbers are anybody else's. Numbers go on from what the repo holds, or has dropped.
 What may be a reading already is looked for by its time, publisher and payload. What is minted is remembered for a while
-as the message that comes out of the group again (`fresh`), so that nobody has to read it. When it is written, and what
-is tried again, is `roost.broker.insertion`'s business.
+as the message that comes out of the group again (`fresh`), so that nobody has to read it. What roles govern is sealed
+(`roost.broker.sealing`). When it is written, and what is tried again, is `roost.broker.insertion`'s business.
 
 A draft is a reading without its signature: an entry whose wire is the signed portion (`roost.broker.signing`).
 """
@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost.broker.message import Message
+from roost.broker.readable import Opens, is_sealed
+from roost.broker.sealing import Sealing
 from roost.broker.signing import sealed
-from roost.errors import BadPacket
+from roost.errors import BadPacket, NoKey
 from roost.machine import SECOND
 from roost.naming.name import Name
 from roost.naming.topic import name_of_topic
@@ -24,7 +26,7 @@ from roost.pubsub.panels.panel import SIGNER_AGE, SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.numbering import key_of, numbered
 from roost.repo.store import Entry
-from roost.wire.data import BLOB, decode_data, encode_meta, encode_portion
+from roost.wire.data import BLOB, Data, decode_data, encode_meta, encode_portion
 from roost.wire.digest import NullSigner
 from roost.wire.envelope import posting_bytes, reading_bytes
 from roost.wire.signature import Signer
@@ -40,11 +42,21 @@ MAX_DRAFT_BYTES: Final = MAX_PACKET_BYTES - 256  # whatever its signature will b
 class Minting:
     """The numbers of one panel, and its key."""
 
-    def __init__(self, panel: Name, repo: Repo, signer_for: SignerFor, freshness_ms: int) -> None:
+    def __init__(
+        self,
+        panel: Name,
+        repo: Repo,
+        signer_for: SignerFor,
+        freshness_ms: int,
+        sealing: Sealing | None = None,
+        opens: Opens | None = None,
+    ) -> None:
         self.fresh: Final[dict[bytes, Message]] = {}  # by name, on their way to the disk; bound: MAX_FRESH
         self.signer_for = signer_for
         self._panel: Final = panel
         self._repo: Final = repo
+        self._sealing: Final = sealing
+        self._opens: Final = opens
         self._meta: Final = encode_meta(BLOB, freshness_ms, None)
         self._given: Final[dict[bytes, int]] = {}  # the highest number of each stream; bound: see `relieve`
         self._streams: Final[dict[bytes, Name]] = {}  # by topic; bound: MAX_STREAMS
@@ -100,9 +112,19 @@ class Minting:
         for _, number in self._repo.store.between(stream, message.time, message.time, MAX_TWINS):
             for _, wire in self._repo.store.range(stream, number, number, 1):
                 packet = decode_data(wire)
-                if packet.content == content:
+                if self._plain(packet) == content:
                     return Entry(packet.name, wire, message.time)
         return None
+
+    def _plain(self, packet: Data) -> bytes:
+        """The content of a packet, opened if that can be."""
+        content = packet.content
+        if self._opens is None or not is_sealed(content):
+            return content
+        try:
+            return self._opens.open(packet.name, content)
+        except (NoKey, BadPacket):
+            return content
 
     def _signed(self, message: Message, stream: Name, given: dict[bytes, int], now: int) -> Entry:
         draft = self._draft(message, stream, given, now)
@@ -115,7 +137,10 @@ class Minting:
         if self._signer_until <= now:
             self.signer = self.signer_for(name, now)
             self._signer_until = now + SIGNER_AGE
-        portion = encode_portion(name, _content(message), self.signer, self._meta)
+        content = _content(message)
+        if self._sealing is not None:
+            content = self._sealing.seal(message.topic, stream, name, content, message.time, now)
+        portion = encode_portion(name, content, self.signer, self._meta)
         given[stream.value] = last + 1
         if len(self.fresh) >= MAX_FRESH:
             self.fresh.clear()

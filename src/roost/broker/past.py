@@ -1,7 +1,7 @@
 """The past of a group, as far as the repo of this node holds it: what recalls (`roost.broker.recall`) read.
 
 What was handed on live is past (`Succession.position`); what the repo has beyond that is still to come. What nodes tell
-each other (`$roost/…`) is nobody's past.
+each other (`$roost/…`) is nobody's past, and neither is what is sealed without a key to it here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Final
 from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.patterns import matches
-from roost.broker.readable import message_of
+from roost.broker.readable import Opens, message_of
 from roost.broker.since import Since
 from roost.broker.succession import MAX_STREAMS, Succession
+from roost.errors import NoKey
 from roost.naming import Name
 from roost.naming.building import Group
 from roost.pubsub.repos.repo import Repo
@@ -22,10 +23,11 @@ from roost.pubsub.repos.repo import Repo
 class Past:
     """One group; satisfies `History`."""
 
-    def __init__(self, group: Group, repo: Repo, succession: Succession) -> None:
+    def __init__(self, group: Group, repo: Repo, succession: Succession, opens: Opens | None = None) -> None:
         self._parts: Final = len(group.name)
         self._repo: Final = repo
         self._succession: Final = succession
+        self._opens: Final = opens
         self._topics: Final[dict[bytes, list[bytes]]] = {}  # by stream, the levels of its topic; bound: MAX_STREAMS
 
     def streams(self, filter_: bytes) -> list[bytes]:
@@ -56,7 +58,13 @@ class Past:
         """Readings low to high of a stream, as far as they are here."""
         name = Name(stream)
         found = self._repo.store.range(name, low, high, limit)
-        return [(number, message_of(self._parts, name, number, wire)) for number, wire in found]
+        return [(number, self._message(name, number, wire)) for number, wire in found]
+
+    def _message(self, stream: Name, number: int, wire: bytes) -> Message | None:
+        try:
+            return message_of(self._parts, stream, number, wire, self._opens)
+        except NoKey:
+            return None
 
     def _learn(self, stream: bytes) -> list[bytes]:
         """The levels of a stream's topic, from its newest reading; none if that is no message."""

@@ -6,13 +6,14 @@
 | of a sensor    | the name of its stream       | its first value as text; JSON | `time`; `unit` and `quality`    |
 |                |                              | if it has several             | where there is one              |
 
-`time` is in nanoseconds since 1970. What is sealed, or no reading at all, is no message.
+`time` is in nanoseconds since 1970. What is sealed is what was sealed, for who has something that opens it. To others
+it is no message, as what is no reading at all.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, Protocol
 
 from roost.broker.message import Message
 from roost.broker.packets.properties import user_property
@@ -21,6 +22,7 @@ from roost.machine import SECOND
 from roost.naming.name import Name
 from roost.naming.topic import topic_of_name
 from roost.wire.data import decode_data
+from roost.wire.envelope import SEALED
 from roost.wire.reading import Reading, decode_reading
 from roost.wire.senml import Quality, Value
 from roost.wire.values import values_of
@@ -28,10 +30,25 @@ from roost.wire.values import values_of
 SENSOR_QOS: Final = 2  # so that it is what the subscriber asked for
 
 
-def message_of(parts: int, stream: Name, number: int, wire: bytes) -> Message | None:
-    """The message that a packet of a stream is, None if it is none; so many parts has the name of the group."""
+class Opens(Protocol):
+    """What opens sealed readings."""
+
+    def open(self, name: Name, content: bytes) -> bytes:
+        """The plain content; raises `NoKey` while there is no key to it, `BadPacket` if it cannot be opened."""
+        ...
+
+
+def message_of(parts: int, stream: Name, number: int, wire: bytes, opens: Opens | None = None) -> Message | None:
+    """The message that a packet of a stream is, None if it is none; so many parts has the name of the group.
+
+    Raises `NoKey` if it is sealed, and there is something that opens it but no key.
+    """
     try:
-        reading = decode_reading(decode_data(wire).content)
+        packet = decode_data(wire)
+        content = packet.content
+        if opens is not None and is_sealed(content):
+            content = opens.open(packet.name, content)
+        reading = decode_reading(content)
         origin = (0, stream.value, number)
         if reading.posting is None:
             return _of_sensor(reading, stream, origin)
@@ -53,6 +70,11 @@ def message_of(parts: int, stream: Name, number: int, wire: bytes) -> Message | 
         posting.packet_id,
         b"" if reading.lineage is None else reading.lineage.encode(),
     )
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether the content of a packet begins as sealed content does."""
+    return len(content) > 0 and content[0] == SEALED
 
 
 def _of_sensor(reading: Reading, stream: Name, origin: tuple[int, bytes, int]) -> Message:

@@ -18,7 +18,7 @@ def go_by(
     """Take them over; without limits the old ones stay. `gone` are users whose password is no longer what it was."""
     core.access = access
     core.configure(settings)
-    core.router.forget()
+    core.router.decide_anew()
     if limits is not None:
         core.limiter.reloaded(limits, now)
     strangers = frozenset(gone)

@@ -81,6 +81,7 @@ class Router:
         self.routes: dict[bytes, Route] = {}
         self.routes_bytes = 0  # of those that were made since all were forgotten, and of links' tables
         self.heard_on: Callable[[bytes], list[bytes]] | None = None  # where else something comes for a filter, by roles
+        self.on_change: Callable[[], None] | None = None  # told when who may see what is decided by other things
         self._tables: dict[int, dict[bytes, Route]] = {}  # of links that remember some, by link; bound: the links
         self._own_bytes = 0  # of filters, beside their branches
         self.levels = Subscriptions()  # durability by filter; its subscribers are places in `settings.durable`
@@ -148,6 +149,12 @@ class Router:
             route = self.routes.pop(topic, None)
             if route is not None:
                 route.valid = False
+
+    def decide_anew(self) -> None:
+        """Forget all routes: permissions, documents, roles or macros are others than before."""
+        self.forget()
+        if self.on_change is not None:
+            self.on_change()
 
     def forget(self) -> None:
         """Forget all routes."""

@@ -176,7 +176,7 @@ def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a 
     else:
         ticket = core.ledger.forget_retained(message.topic, sync)
     if core.roles is not None and core.roles.heard(message.topic):
-        core.router.forget()
+        core.router.decide_anew()
     return ticket if sync else 0
 
 

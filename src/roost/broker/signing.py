@@ -26,9 +26,12 @@ MAX_PIECES: Final = 2  # under way: one that is signed, and one that is next
 
 
 class Batch:
-    """The messages of one ticket; `entries` are their readings, once they are signed, and `drafts` those before."""
+    """The messages of one ticket; `entries` are their readings, once they are signed, and `drafts` those before.
 
-    __slots__ = ("again", "copies", "drafts", "entries", "messages", "ticket")
+    `keys` were written in front of them, and open some.
+    """
+
+    __slots__ = ("again", "copies", "drafts", "entries", "keys", "messages", "ticket")
 
     def __init__(self, ticket: int, messages: Sequence[Message], copies: int, again: bool) -> None:  # noqa: FBT001
         self.ticket: Final = ticket
@@ -37,10 +40,11 @@ class Batch:
         self.again: Final = again
         self.drafts: list[Entry] = []
         self.entries: list[Entry] = []
+        self.keys: list[Entry] = []
 
     def packets(self) -> list[Data]:
-        """The readings, as packets to hand on."""
-        return [decode_data(entry.wire) for entry in self.entries]
+        """Keys and readings, as packets to hand on."""
+        return [decode_data(entry.wire) for entry in [*self.keys, *self.entries]]
 
 
 class _Piece:

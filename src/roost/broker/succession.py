@@ -5,9 +5,10 @@
 
 What is older than the beginning (when this node first served the group) is history, and not news, but for what holds
 on: what is retained, and what nodes tell of sessions, among the `LAST` of a stream. What the repo dropped on purpose is
-passed over; what is missing or damaged and not mended within `GAP` is too, and counted: a building does not wait for
-ever. How far each stream was handed on is told with the messages, to be kept with what becomes of them: after a restart
-`begin` hands on what came since. Much is handed on piece by piece, one with each `tick`.
+passed over; what is missing or damaged and not mended within `GAP` is too, and counted, as is what is sealed and whose
+key has not come by then: a building does not wait for ever. How far each stream was handed on is told with the
+messages, to be kept with what becomes of them: after a restart `begin` hands on what came since. Much is handed on
+piece by piece, one with each `tick`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Final, NamedTuple
 from roost.broker.announcement import RESERVED
 from roost.broker.message import Message
 from roost.broker.readable import message_of
+from roost.broker.sealing_opening import Opening
+from roost.errors import NoKey
 from roost.machine import SECOND
 from roost.naming.building import Group
 from roost.naming.name import Name
@@ -54,8 +57,11 @@ class Succession:
         fresh: dict[bytes, Message] | None = None,
         *,
         piece: int = PIECE,
+        opening: Opening | None = None,
     ) -> None:
         self.passed_over = 0  # numbers that a gap hid
+        self.locked = 0  # readings to which no key came in time
+        self._opening: Final = opening
         self._group: Final = group.name
         self._fresh: Final = {} if fresh is None else fresh
         self._concerned: Final[dict[bytes, bool]] = {}  # by stream, whether it is one of readings; bound: MAX_STREAMS
@@ -72,17 +78,21 @@ class Succession:
         moved: dict[bytes, int] = {}
         for entry in kept.entries:
             stream, number = parse_numbered(entry.name)
-            if not number or not self.concerns(stream):
+            if not number:
+                self._look_for_key(entry.name, messages, moved, now)
+                continue
+            if not self.concerns(stream):
                 continue
             position = self.position(stream)
             if number <= position:
                 continue
             if number == position + 1:
                 fresh = self._fresh.pop(entry.name.value, None)
-                if fresh is None:
-                    self._hand_on(stream, number, entry.wire, messages)
-                else:
+                if fresh is not None:
                     messages.append(fresh)
+                elif not self._hand_on(stream, number, entry.wire, messages, 0):
+                    self._gaps.setdefault(stream, (now + GAP, number))
+                    continue
                 moved[stream] = self._positions[stream] = number
                 if stream in self._gaps:
                     self._catch_up(stream, messages, moved, now)
@@ -154,7 +164,7 @@ class Succession:
     ) -> None:
         """Hand on what is in the store behind the position: all that nothing is missing before, and a piece at most.
 
-        What is missing up to `through` has been waited for.
+        What is missing, or has no key, up to `through` has been waited for.
         """
         name = Name(stream)
         row = self._repo.shelf.holdings.of(name)
@@ -164,10 +174,9 @@ class Succession:
             position = _behind_run(row.gone, position)
             before = position
             for number, wire in self._repo.store.range(name, position + 1, row.highest, _BUNDLE):
-                if number != position + 1:
+                if number != position + 1 or not self._hand_on(stream, number, wire, messages, through):
                     break
                 position = number
-                self._hand_on(stream, number, wire, messages)
             if position == before and position < through:  # nobody has it, or it is damaged on the disk
                 following = self._following(name, row, position)
                 self.passed_over += following - position - 1
@@ -190,12 +199,28 @@ class Succession:
         gone = [low for low, _ in row.gone if low > position]
         return min([*readable, *gone], default=row.highest + 1)
 
-    def _hand_on(self, stream: bytes, number: int, wire: bytes, messages: list[Message]) -> None:
-        message = message_of(len(self._group), Name(stream), number, wire)
+    def _look_for_key(self, name: Name, messages: list[Message], moved: dict[bytes, int], now: int) -> None:
+        """Something came that is no reading: go on with a stream that waited for it."""
+        stream = None if self._opening is None else self._opening.came(name)
+        if stream is not None and stream.value in self._gaps:
+            self._catch_up(stream.value, messages, moved, now)
+
+    def _hand_on(self, stream: bytes, number: int, wire: bytes, messages: list[Message], through: int) -> bool:
+        """Hand on a reading, if it is a message; False if it has to wait for its key."""
+        opening = self._opening
+        try:
+            message = message_of(len(self._group), Name(stream), number, wire, opening)
+        except NoKey:
+            if opening is None or (number > through and not opening.is_given_up(wire)):
+                return False
+            opening.give_up(wire)
+            self.locked += 1
+            return True
         if message is not None and (
             message.time >= self._began or message.retain or message.topic.startswith(RESERVED)
         ):
             messages.append(message)
+        return True
 
 
 def _behind_run(runs: list[tuple[int, int]], position: int) -> int:

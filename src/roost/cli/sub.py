@@ -113,7 +113,7 @@ async def _show(options: argparse.Namespace) -> None:
 
 def _line(reading: Arrival) -> str:
     unit = f" {reading.unit}" if reading.unit else ""
-    quality = f" ({reading.quality.name.lower()})" if reading.quality else ""
+    quality = " (sealed)" if reading.sealed else f" ({reading.quality.name.lower()})" if reading.quality else ""
     return f"{_time(reading) or '-'} {reading.stream} {reading.number} {_value(reading)}{unit}{quality}"
 
 
@@ -128,7 +128,7 @@ def _json(reading: Arrival) -> str:
             "time_ns": reading.event_time,
             "value": _value(reading),
             "unit": reading.unit,
-            "quality": reading.quality.name.lower(),
+            "quality": "sealed" if reading.sealed else reading.quality.name.lower(),
             "signer": str(reading.signer),
             "lateness_ms": reading.lateness_ns // 1_000_000,
         },

@@ -20,9 +20,11 @@ from roost.host.home_trust import Trust
 from roost.host.joining import Followed, Joined, group_file
 from roost.host.objects import ServedObject
 from roost.host.residence import Opening, Residence, Way
+from roost.host.sealed import SealedReader
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.streams import StreamGroup
+from roost.host.unsealing import Unsealing
 from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
 from roost.naming.building import Group
@@ -52,6 +54,7 @@ class Face:
         self._shown: Final = Credentials(trust.certificates)
         self._desk: Final = Desk(session, self._signer_for)
         self._verification: Final = Verification(trust.verifier, session.clock, self._fetch_certificate)
+        self._unsealing: Final = Unsealing(SealedReader(self, trust.receivers))
         self._residences: Final[set[Residence[Any]]] = set()  # bound: as many as were opened and not closed
 
     @property
@@ -229,8 +232,9 @@ class Face:
         group = Group.at(as_name(name))
         if self._embedded is not None:
             self._embedded.wait_apart(group.subscriptions)
-        history = History(group, self.fetch, self._verify, self._session.clock, lambda: self.where)
-        return StreamGroup(group, self._way, self._show_certificates, history)
+        opened = self._unsealing.opened
+        history = History(group, self.fetch, self._verify, self._session.clock, lambda: self.where, opened)
+        return StreamGroup(group, self._way, self._show_certificates, history, opened)
 
     # -- inside
 

@@ -29,7 +29,10 @@ class Fetch(Protocol):
 
 
 class History:
-    """Asks the repos of one group; `verify` checks what came inside an answer, `where` says over which face."""
+    """Asks the repos of one group; `verify` checks what came inside an answer, `where` says over which face.
+
+    `opened` opens what is sealed, as far as the keys of that face do.
+    """
 
     def __init__(
         self,
@@ -38,12 +41,14 @@ class History:
         verify: Callable[[Data], Awaitable[None]],
         clock: Callable[[], int],
         where: Callable[[], str],
+        opened: Callable[[Arrival], Awaitable[Arrival]],
     ) -> None:
         self._group: Final = group
         self._fetch: Final = fetch
         self._verify: Final = verify
         self._clock: Final = clock
         self._where: Final = where
+        self._opened: Final = opened
 
     async def streams(self, prefix: Name, repo: str | None = None) -> dict[Name, int]:
         """All streams at or below a prefix, each with its highest number; repos' own records only if asked for."""
@@ -83,7 +88,7 @@ class History:
             if following == number:  # too large for a bundle, or on its way from another repo: the name says
                 readings = [(number, await self._one(numbered(stream, number), repo))]
                 following += 1
-            found += [arrival_of(stream, each, data, self._clock()) for each, data in readings]
+            found += [await self._opened(arrival_of(stream, each, data, self._clock())) for each, data in readings]
             number = following
         return found
 

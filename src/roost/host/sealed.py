@@ -7,7 +7,7 @@
 
 The cryptography and the names are `roost.trust.access`'s. Readings and wrapped keys are kept in memory, within bounds:
 to keep them for longer is a repo's work. A consumer that may not read gets a signed application Nack in place of its
-key, so it is told at once, and by the publisher; that has no freshness, and keys are asked for with MustBeFresh, so
+key, so it is told at once, and by the publisher; that has no freshness, and who gets one asks again with MustBeFresh:
 whoever is authorised later does not meet it in a cache.
 """
 
@@ -16,11 +16,10 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from roost.errors import NoKey, RoostError
 from roost.host.clock import Clock
-from roost.host.face import Face
 from roost.host.joint import Joint
 from roost.naming import Name, NameLike, as_name
 from roost.trust.access import CK, FOR, KeyData, KeyWanted, Opened, Opener, Sealer
@@ -29,6 +28,9 @@ from roost.trust.wrapping import Receiver, Recipient
 from roost.wire import Data, Interest
 from roost.wire.data import NACK
 from roost.wire.interest import matches
+
+if TYPE_CHECKING:
+    from roost.host.face import Face
 
 MAX_READINGS: Final = 4096
 MAX_KEY_DATA: Final = 4096
@@ -155,7 +157,9 @@ class SealedReader:
 
     async def _fetch_key(self, name: Name) -> Rejection | RoostError | None:
         try:
-            data = await self._face.fetch(name, must_be_fresh=True)
+            data = await self._face.fetch(name)  # a repo has it too, and says nothing of what is fresh
+            if data.content_type == NACK:
+                data = await self._face.fetch(name, must_be_fresh=True)
         except RoostError as error:
             return error
         if data.content_type == NACK:

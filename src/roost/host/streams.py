@@ -26,7 +26,7 @@ from roost.host.joining import group_file
 from roost.host.paths import home
 from roost.host.publishing import RunningPanel, below
 from roost.host.residence import Opening, Way
-from roost.host.subscribing import ROOM, OnMissing, Subscribing, Subscription
+from roost.host.subscribing import ROOM, OnMissing, Opened, Subscribing, Subscription
 from roost.host.watch import Watch
 from roost.machine import SECOND
 from roost.machine.times import moment
@@ -51,11 +51,14 @@ _SAMPLE: Final = re.compile(r"sample\((\d+)\)")
 class StreamGroup:
     """A group, by its name; made by `Face.group`."""
 
-    def __init__(self, group: Group, way: Callable[[], Way], show: Callable[[], None], history: History) -> None:
+    def __init__(
+        self, group: Group, way: Callable[[], Way], show: Callable[[], None], history: History, opened: Opened
+    ) -> None:
         self.group: Final = group
         self._way: Final = way
         self._show: Final = show  # our certificates
         self._history: Final = history
+        self._opened: Final = opened  # of what is sealed
 
     @property
     def name(self) -> Name:
@@ -115,7 +118,7 @@ class StreamGroup:
         def reach() -> Subscription:
             way = self._way()
             chosen = chosen_policy(policy, since, way.session.clock())
-            return Subscription(way, self.group, wanted, chosen, kept, room, on_missing)
+            return Subscription(way, self.group, wanted, chosen, kept, self._opened, room, on_missing)
 
         return Subscribing(reach)
 

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from roost.errors import BadConfig
 from roost.host.address import parse_uri
 from roost.host.bulk_frames import door_of
@@ -32,6 +30,7 @@ from roost.host.keystore import KeyStore
 from roost.host.paths import home as default_home
 from roost.naming import Name
 from roost.trust import Receiver
+from roost.trust.wrapping import receiving
 
 BOUNDARY: Final = "boundary"
 ALWAYS: Final = "always"
@@ -93,7 +92,7 @@ class Access:
         """The keys here for which content keys can be wrapped; none without a home."""
         keys = self.keys
         held = keys.private_keys() if keys.exists else []
-        return [Receiver.of(key) for key in held if not isinstance(key.raw, Ed25519PrivateKey)]
+        return [Receiver.of(key) for key in receiving(held)]
 
     def group_of(self, stream: Name) -> Name:
         """Whose repos keep a stream."""

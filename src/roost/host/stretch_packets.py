@@ -14,9 +14,9 @@ from roost.naming.name import NAME_TYPE
 from roost.repo.fields import Fields, only
 from roost.repo.question import BUNDLED, DROPPED, HIGH, LOW, MAX_DROPPED, Run
 from roost.wire import tlv
+from roost.wire.envelope import SEALED
 from roost.wire.tlv import element
 
-SEALED: Final = 130  # what sealed content begins with (`roost.trust.access`)
 _SEQUENCE: Final = 0x3A
 _WIDE: Final = 253  # from here on a length takes more than one byte
 

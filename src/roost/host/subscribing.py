@@ -3,7 +3,8 @@
     async for reading in group.subscribe(…): ...         until the loop is left, or the face closed
     async with group.subscribe(…) as subscription: ...   the same, with the subscription in hand, and left at the end
 
-A reading is an `Arrival`: verified, with signer, value, unit, quality and lateness. It has been dealt with when the
+A reading is an `Arrival`: verified, with signer, value, unit, quality and lateness. One that is sealed is opened with
+the keys of this face, and comes as `sealed` where none of them does. It has been dealt with when the
 next one is asked for, or the `async with` block is left without an error; that is kept where the subscription has a
 file. So after a crash, or a `break` out of the bare loop, the one in hand comes again and none is lost. Who must not
 see it twice stores `reading.stream` and `reading.number` with what comes of it. A bare loop that was left lets its file
@@ -16,7 +17,7 @@ comes: `on_missing` is told, by default the log. The machine is `roost.pubsub.co
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
@@ -35,6 +36,7 @@ from roost.sync.psync_consumer import UNHEARD
 ROOM: Final = 256
 
 OnMissing: TypeAlias = Callable[[Missing], None]
+Opened: TypeAlias = Callable[[Arrival], Awaitable[Arrival]]
 
 
 class Subscription(Residence[Consumer]):
@@ -47,11 +49,13 @@ class Subscription(Residence[Consumer]):
         wishes: Sequence[Wish],
         policy: Policy,
         path: Path | None,
+        opened: Opened,
         room: int = ROOM,
         on_missing: OnMissing | None = None,
     ) -> None:
         self.missing = 0  # numbers that never come
         self._group: Final = group
+        self._opened: Final = opened
         self._on_missing: Final = on_missing or self._log_missing
         self._queue: Final[deque[Arrival | Missing]] = deque()  # bound: room, and a run of missing ones per stream
         self._in_hand: Arrival | None = None
@@ -107,12 +111,21 @@ class Subscription(Residence[Consumer]):
             await self.until(lambda: bool(self._queue) or self.closed)
             if self.closed:
                 raise StopAsyncIteration
-            following = self._queue.popleft()
-            if isinstance(following, Arrival):
-                self._in_hand = following
+            following = self._queue[0]
+            if isinstance(following, Missing):
+                self._queue.popleft()
+                self._pass_over(following)
+                continue
+            reading = await self._opened(following) if following.sealed else following
+            if self._is_next(following):
+                self._queue.popleft()
+                self._in_hand = reading
                 self.act(lambda now: self.part.take(1, now))
-                return following
-            self._pass_over(following)
+                return reading
+
+    def _is_next(self, reading: Arrival) -> bool:
+        """Whether a reading can be taken; the subscription may have ended while it was opened."""
+        return not self.closed and bool(self._queue) and self._queue[0] is reading
 
     def note(self, effect: Effect) -> bool:
         """Take in what the consumer tells."""

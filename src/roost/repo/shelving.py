@@ -27,7 +27,7 @@ from roost.repo.numbering import MAX_NUMBER, numbered
 from roost.repo.shelf_effects import Dropped, Kept
 from roost.repo.store import Batch, Damaged, Entry, Store
 from roost.wire.data import Data
-from roost.wire.envelope import EVENT_TIME, READING
+from roost.wire.envelope import EVENT_TIME, READING, SEALED
 from roost.wire.tlv import element
 
 STREAM_MARK: Final = b"s"
@@ -224,11 +224,11 @@ def entry_of(packet: Data) -> Entry:
 
 
 def event_time(packet: Data) -> int:
-    """The event time of the reading in a packet, 0 if there is none in it."""
+    """The event time of the reading in a packet, 0 if there is none in it; that of a sealed one if it is told."""
     content = packet.content
     try:
         type_, low, end = element(content, 0, len(content))
-        if type_ != READING or end != len(content):
+        if type_ not in {READING, SEALED} or end != len(content):
             return 0
         type_, low, end = element(content, low, end)
         return read_nni(content, low, end) if type_ == EVENT_TIME else 0

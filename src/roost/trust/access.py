@@ -6,11 +6,13 @@ is itself published, once for every consumer that may read, wrapped for that con
     <stream>/32=CK/v=<n>                                    the name of content key n
     <stream>/32=CK/v=<n>/32=for/<KeyDigest of the consumer> the Data that holds it, signed like the stream's readings
 
-    sealed content = EncryptedContent 130 { 132 ciphertext and tag, 133 IV (12 bytes), 7 name of the content key }
+    sealed content = EncryptedContent 130 { [161 EventTime], 132 ciphertext and tag, 133 IV (12 bytes), 7 name of the
+                                            content key }
 
-(the type numbers are those of the NAC specification). A key is replaced after so many readings, after so long, and at
-once when a consumer is revoked. Nothing here signs, fetches or checks signatures: what is handed to `learn` has passed
-the verifier. Entropy is handed in.
+(the type numbers are those of the NAC specification, the event time is that of `roost.wire.reading`: who wants repos to
+find sealed readings by time, and to let old ones go, tells it in the clear). A key is replaced after so many readings,
+after so long, and at once when a consumer is revoked. Nothing here signs, fetches or checks signatures: what is handed
+to `learn` has passed the verifier. Entropy is handed in.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from roost.trust.generate import Entropy
 from roost.trust.verdict import Rejection
 from roost.trust.wrapping import KEY_BYTES, Receiver, Recipient
 from roost.wire import Data, tlv
+from roost.wire.envelope import EVENT_TIME, SEALED
 
 CK: Final = keyword("CK")
 FOR: Final = keyword("for")
@@ -42,7 +45,6 @@ ROTATE_AFTER_NS: Final = 24 * 3600 * SECOND
 MAX_CONSUMERS: Final = 1024
 MAX_KEYS: Final = 1024
 
-_SEALED: Final = 130
 _CIPHERTEXT: Final = 132
 _IV: Final = 133
 
@@ -129,8 +131,11 @@ class Sealer:
             self._key = b""
         return known
 
-    def seal(self, name: Name, content: bytes, now: int) -> Sealed:
-        """Encrypt the content of the Data called `name`, under a fresh key where one is due."""
+    def seal(self, name: Name, content: bytes, now: int, time: int = 0) -> Sealed:
+        """Encrypt the content of the Data called `name`, under a fresh key where one is due.
+
+        A time is the event time of the reading in it, which everybody may know then.
+        """
         if not name.starts_with(self.stream):
             raise BadConfig(f"{name} does not belong to stream {self.stream}, whose key was asked to seal it")
         keys: tuple[KeyData, ...] = ()
@@ -139,8 +144,9 @@ class Sealer:
         self._left -= 1
         iv = self._entropy(IV_BYTES)
         ciphertext = self._cipher.encrypt(iv, content, _bound(name, self._name))
-        value = tlv.tlv(_CIPHERTEXT, ciphertext) + tlv.tlv(_IV, iv) + self._name.wire
-        return Sealed(tlv.tlv(_SEALED, value), keys)
+        head = tlv.number(EVENT_TIME, time) if time else b""
+        value = head + tlv.tlv(_CIPHERTEXT, ciphertext) + tlv.tlv(_IV, iv) + self._name.wire
+        return Sealed(tlv.tlv(SEALED, value), keys)
 
     def _rotate(self, now: int) -> tuple[KeyData, ...]:
         self._number = max(self._number + 1, now // MS)
@@ -219,8 +225,10 @@ class Opener:
 
 def parse_sealed(content: bytes) -> tuple[bytes, bytes, Name]:
     """Take sealed content apart: ciphertext, IV and the name of the content key."""
-    low, high = tlv.outer(content, _SEALED)
+    low, high = tlv.outer(content, SEALED)
     parts = tlv.elements(content, low, high)
+    if parts and parts[0][0] == EVENT_TIME:
+        parts = parts[1:]
     if [part[0] for part in parts] != [_CIPHERTEXT, _IV, tlv.NAME]:
         raise BadPacket("sealed content holds a ciphertext, an IV and the name of its key, in this order")
     ciphertext, iv, name = (content[start:end] for _, start, end in parts)

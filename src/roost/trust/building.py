@@ -34,6 +34,7 @@ from roost.trust.schema import Schema, quoted
 
 MAX_PARTS: Final = 16  # of a stream's name below its panel
 _OWN: Final = ("device", "metric")
+_KEY: Final = '"32=CK"/_v/"32=for"/_consumer'  # of a stream, for one consumer (`access.py`)
 
 
 def building_schema(company: Company, campus: Iterable[Group] = (), extra: str = "") -> Schema:
@@ -146,7 +147,8 @@ def _published(panel: str, prefix: str, key: str) -> list[str]:
         f"{stream}: {panel}/{'/'.join(_OWN)}",
         f'#{prefix}reading: {stream}/_seq & {{_seq: $eq_type("seq=0")}} <= {key}',
         *[_deep(panel, prefix, key, parts) for parts in range(len(_OWN) + 1, MAX_PARTS + 1)],
-        f'#{prefix}content_key: {stream}/"32=CK"/_v/"32=for"/_consumer & {{_v: $eq_type("v=0")}} <= {key}',
+        f'#{prefix}content_key: {stream}/{_KEY} & {{_v: $eq_type("v=0")}} <= {key}',
+        *[_deep_key(panel, prefix, key, parts) for parts in range(len(_OWN) + 1, MAX_PARTS + 1)],
         *_objects(panel, prefix, key),
         *_objects(f"{panel}/folder", prefix, key),
     ]
@@ -154,9 +156,20 @@ def _published(panel: str, prefix: str, key: str) -> list[str]:
 
 def _deep(panel: str, prefix: str, key: str, parts: int) -> str:
     """Readings of streams with so many parts below their panel."""
+    levels, types = _levels(parts)
+    return f'#{prefix}reading{parts}: {panel}/{levels}/_seq & {{_seq: $eq_type("seq=0"), {types}}} <= {key}'
+
+
+def _deep_key(panel: str, prefix: str, key: str, parts: int) -> str:
+    """Content keys of such streams."""
+    levels, types = _levels(parts)
+    return f'#{prefix}content_key{parts}: {panel}/{levels}/{_KEY} & {{_v: $eq_type("v=0"), {types}}} <= {key}'
+
+
+def _levels(parts: int) -> tuple[str, str]:
+    """So many parts of a name, and that they are text."""
     levels = [f"level{number}" for number in range(1, parts + 1)]
-    types = ", ".join([f'{level}: $eq_type("text")' for level in levels])
-    return f'#{prefix}reading{parts}: {panel}/{"/".join(levels)}/_seq & {{_seq: $eq_type("seq=0"), {types}}} <= {key}'
+    return "/".join(levels), ", ".join([f'{level}: $eq_type("text")' for level in levels])
 
 
 def _synced(group: str, prefix: str, keys: str) -> list[str]:

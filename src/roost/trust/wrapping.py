@@ -12,6 +12,7 @@ thing `cryptography` draws itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Final, TypeAlias
 
@@ -149,6 +150,12 @@ class Receiver:
 
     def __repr__(self) -> str:
         return f"<Receiver {self.digest.hex()[:16]}>"
+
+
+def receiving(keys: Iterable[PrivateKey]) -> list[PrivateKey]:
+    """Those of our keys for which content keys can be wrapped; each once."""
+    able = [key for key in keys if isinstance(key.raw, EllipticCurvePrivateKey | RSAPrivateKey)]
+    return list({key.public.digest: key for key in able}.values())
 
 
 def _derived(shared: bytes, ephemeral: bytes, digest: bytes, name: Name) -> AESGCM:

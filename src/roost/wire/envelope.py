@@ -13,6 +13,7 @@ from roost.errors import BadPacket
 from roost.naming.number import nni, var
 from roost.wire import tlv
 
+SEALED: Final = 130  # what sealed content begins with (`roost.trust.access`)
 READING: Final = 160
 EVENT_TIME: Final = 161
 CONTENT_FORMAT: Final = 163

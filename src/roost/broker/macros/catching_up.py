@@ -66,7 +66,7 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
         macros.processor.restore(macro.definition, macro.standing(), now)
         known.published = {}
         known.is_here = True
-    core.router.forget()
+    core.router.decide_anew()
 
 
 def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> None:

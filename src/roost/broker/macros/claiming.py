@@ -117,7 +117,7 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
 def _update(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> None:
     """Have a macro that runs here do something else from the next arrival on."""
     core.effects += [each for each in macros.processor.define(definition, now) if isinstance(each, Note)]
-    core.router.forget()
+    core.router.decide_anew()
     record = macros.standing(known)
     effective = dict(record.standing.position)
     record = replace(record, definition=definition, changed=changed, effective=effective)
@@ -172,4 +172,4 @@ def _stop(core: Core, macros: Macros, known: Known, now: int) -> None:
     effects = macros.processor.undefine(known.record.name, now)
     core.effects += [each for each in effects if isinstance(each, Note)]
     known.is_here = False
-    core.router.forget()
+    core.router.decide_anew()

@@ -28,7 +28,7 @@ def ask(core: Core, keeper: RoleKeeper, now: int) -> None:
     while keeper.unasked:
         unasked, keeper.unasked = keeper.unasked, []
         for standing in unasked:
-            if standing.sessions:
+            if standing.is_needed:
                 take_in(core, keeper, keeper.lookup.ask(standing.name, standing.ticket, now), now)
 
 
@@ -43,7 +43,7 @@ def take_in(core: Core, keeper: RoleKeeper, effects: list[Effect], now: int) -> 
             continue
         standing.roles, standing.why = effect.roles, effect.why
         if isinstance(effect, Move):
-            core.router.forget()
+            core.router.decide_anew()
         elif effect.ticket == standing.ticket and not standing.is_told:
             standing.is_told = True
             _tell(core, keeper, standing, now)
@@ -52,7 +52,7 @@ def take_in(core: Core, keeper: RoleKeeper, effects: list[Effect], now: int) -> 
 def _tell(core: Core, keeper: RoleKeeper, standing: Standing, now: int) -> None:
     if standing.is_awaited:
         standing.is_awaited = False
-        core.router.forget()
+        core.router.decide_anew()
     answered = [asked for asked in keeper.asked if asked.session.user == standing.user]
     keeper.asked = [asked for asked in keeper.asked if asked.session.user != standing.user]
     for asked in answered:

@@ -60,7 +60,7 @@ def go_by(core: Core, keeper: RoleKeeper, documents: Documents) -> None:
     policy = documents.policy()
     keeper.documents = documents
     keeper.policy = policy
-    core.router.forget()
+    core.router.decide_anew()
 
 
 def reload(core: Core, keeper: RoleKeeper, base: Iterable[Specification], source: Source | None, now: int) -> None:
@@ -77,7 +77,7 @@ def find_again(core: Core, keeper: RoleKeeper, user: str, now: int) -> None:
     """The roles of a user are others than they were, says who knows."""
     if keeper.source is not None:
         keeper.changed()
-        core.router.forget()
+        core.router.decide_anew()
     answering.take_in(core, keeper, keeper.lookup.changed(user, now), now)
 
 

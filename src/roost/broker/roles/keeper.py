@@ -1,7 +1,8 @@
 """What the broker knows of roles: the documents, who has which roles, and what is held for those whose are not known.
 
     source here (a file, retained messages)      a user's roles are there whenever they are asked for
-    source outside (`RoleLookup`, the driver)    a user is a `Standing` from the first question to the last session
+    source outside (`RoleLookup`, the driver)    a user is a `Standing` from the first question to the last session,
+                                                 a reader for as long as it is configured
 
 Whatever depends on roles is decided when a route is made, or a message handed out, and never kept beside the route: so
 other roles or other documents need no more than that all routes are forgotten. Nothing is sent from here; what follows
@@ -10,7 +11,7 @@ when roles become known is `roost.broker.roles.answering`'s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from roost.broker.link import Link
@@ -29,6 +30,7 @@ from roost.process.roles.lookup import RoleLookup
 from roost.process.roles.lookup_port import LookupSettings
 from roost.process.roles.reach import candidates, matters
 from roost.process.roles.specification import Specification
+from roost.trust.wrapping import Recipient
 
 MAX_KNOWN: Final = 100_000  # users of a source here whose roles are remembered; then begun anew
 MAX_ASKED: Final = 10_000  # SUBSCRIBEs that wait for roles
@@ -48,6 +50,12 @@ class Standing:
         self.is_told = False
         self.is_awaited = False  # there are routes on which messages are held for it
         self.sessions: Final[dict[int, Session]] = {}  # bound: the sessions
+        self.is_reader = False  # it has keys of its own, so that its roles count without a session
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything depends on its roles."""
+        return self.is_reader or bool(self.sessions)
 
 
 class Asked:
@@ -81,10 +89,12 @@ class RoleKeeper:
         self.source = source
         self.lookup: Final = RoleLookup(lookup)
         self.holding: Final[Holding[Message]] = Holding(holding)  # by session number; by minus the group's for groups
-        self.standings: Final[dict[bytes, Standing]] = {}  # by user; bound: the sessions
+        self.standings: Final[dict[bytes, Standing]] = {}  # by user; bound: the sessions, and the readers
         self.unasked: list[Standing] = []  # new in this call
         self.asked: list[Asked] = []  # bound: MAX_ASKED
         self.groups: Final[dict[int, Group]] = {}  # shared subscriptions for which is held; bound: the holding's
+        self.readers: Mapping[bytes, tuple[Recipient, ...]] = {}  # users with keys of their own; configured
+        self.nodes: tuple[Recipient, ...] = ()  # the other nodes of the groups; as above
         self.turned_away = 0  # messages that nothing could hold, for too many wait already
         self._known: Final[dict[bytes, tuple[Roles, str]]] = {}  # of a source here; bound: MAX_KNOWN
         self._next_ticket = 1
@@ -127,6 +137,19 @@ class RoleKeeper:
         """The source here says other things than before."""
         self._known.clear()
 
+    def read_by(self, readers: Mapping[bytes, tuple[Recipient, ...]], nodes: tuple[Recipient, ...]) -> None:
+        """Have these readers, and these other nodes; who joins groups gives them the keys that they may have."""
+        self.readers, self.nodes = readers, nodes
+        if self.source is not None:
+            return
+        for standing in list(self.standings.values()):
+            standing.is_reader = standing.user in readers
+            self._let_go(standing)
+        for user in readers:
+            standing = self._stand(user)
+            standing.is_reader = True
+            standing.is_awaited = standing.is_awaited or not standing.is_told
+
     def matters(self, wanted: bytes) -> bool:
         """Whether it depends on roles what a filter brings, or who gets what is on a topic."""
         return matters(self.policy, wanted.decode(), self.inputs_of)
@@ -160,21 +183,28 @@ class RoleKeeper:
         standing = self.standings.get(session.user)
         if standing is not None:
             standing.sessions.pop(session.number, None)
-            if not standing.sessions:
-                self.lookup.release(standing.name, standing.ticket)
-                del self.standings[session.user]
+            self._let_go(standing)
         for group in [each for each in self.groups.values() if not len(each)]:
             del self.groups[group.number]
             self.holding.cancel(-group.number)
 
     def _standing(self, session: Session) -> Standing:
-        standing = self.standings.get(session.user)
-        if standing is None:
-            standing = self.standings[session.user] = Standing(session.user, self._next_ticket)
-            self._next_ticket += 1
-            self.unasked.append(standing)
+        standing = self._stand(session.user)
         standing.sessions[session.number] = session
         return standing
+
+    def _stand(self, user: bytes) -> Standing:
+        standing = self.standings.get(user)
+        if standing is None:
+            standing = self.standings[user] = Standing(user, self._next_ticket)
+            self._next_ticket += 1
+            self.unasked.append(standing)
+        return standing
+
+    def _let_go(self, standing: Standing) -> None:
+        if not standing.is_needed:
+            self.lookup.release(standing.name, standing.ticket)
+            del self.standings[standing.user]
 
     def _hold(self, ticket: int, message: Message) -> None:
         if ticket in self.holding:

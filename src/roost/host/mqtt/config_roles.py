@@ -4,6 +4,8 @@
       documents: rbps.yaml              one role-based publishing specification or a list of them, in YAML or JSON
       users: roles.yaml                 NAME: [ROLE, …]
       hold: true                        false only for experiments: what comes during a look-up is lost then
+      readers: {ada: ada.cert}          who reads over NDN or in pipelines (`roost.host.mqtt.config_readers`)
+      nodes: [gate2.cert]               the other nodes of the groups
 
 In place of the file, `users` may be `{topic: 'staff/%u/roles'}`, retained messages (`roost.broker.roles.sources`), or
 an introspection endpoint [RFC 7662]: `{introspection: {url: …, client_id: …, secret: FILE}}`, with `token: password` if
@@ -13,7 +15,7 @@ clients log in with tokens. docs/roles.md tells more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -21,6 +23,7 @@ from urllib.parse import urlsplit
 from roost.broker.roles.sources import FileRoles, Source, TopicRoles
 from roost.errors import BadConfig
 from roost.host.address import is_loopback
+from roost.host.mqtt.config_readers import Readers, ReaderSettings, read_reader_settings
 from roost.host.mqtt.config_values import known, path, section, text, time_s, yes_or_no
 from roost.host.mqtt.users import read_text
 from roost.host.mqtt.yaml_file import read_yaml
@@ -33,7 +36,7 @@ from roost.process.roles.specification import Specification
 
 MAX_SECRET_BYTES: Final = 4096
 
-_KEYS: Final = dict.fromkeys(("documents", "users", "hold"))
+_KEYS: Final = dict.fromkeys(("documents", "users", "hold", "readers", "nodes"))
 _ENDPOINT_KEYS: Final = dict.fromkeys(
     ("url", "client_id", "secret", "token", "claim", "timeout", "ttl", "negative_ttl")
 )
@@ -62,10 +65,11 @@ class EndpointSettings:
 
 
 class RoleFiles(NamedTuple):
-    """What the files say: documents, and who has which role, None if that is known elsewhere."""
+    """What the files say: documents, who has which role, None if that is known elsewhere, and who has keys."""
 
     documents: list[Specification]
     source: Source | None
+    readers: Readers = Readers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,11 @@ class RoleSettings:
     documents: Path | None
     users: Path | str | EndpointSettings
     hold: bool = True
+    readers: ReaderSettings = field(default_factory=ReaderSettings)
 
     def load(self) -> RoleFiles:
         """Read all files; raises `BadConfig`."""
-        return RoleFiles(self.read_documents(), self.read_source())
+        return RoleFiles(self.read_documents(), self.read_source(), self.readers.load())
 
     def read_documents(self) -> list[Specification]:
         """Read all documents; raises `BadConfig` that names the file, and what is wrong in it."""
@@ -110,7 +115,7 @@ def read_role_settings(value: object, folder: Path) -> RoleSettings:
     known("roles", said, _KEYS)
     documents = path("roles.documents", said["documents"], folder) if "documents" in said else None
     hold = bool(yes_or_no("roles.hold", said.get("hold", True)))
-    return RoleSettings(documents, _users(said.get("users"), folder), hold)
+    return RoleSettings(documents, _users(said.get("users"), folder), hold, read_reader_settings(said, folder))
 
 
 def _users(value: object, folder: Path) -> Path | str | EndpointSettings:

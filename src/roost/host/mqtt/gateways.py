@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -20,6 +21,8 @@ from roost.broker.effects import Insert, Inserted
 from roost.broker.insertion import Insertion
 from roost.broker.message import Message
 from roost.broker.past import Past
+from roost.broker.sealing import Sealing
+from roost.broker.sealing_opening import Opening
 from roost.broker.signing_effects import Sign
 from roost.broker.since import Since
 from roost.broker.succession import News, Succession
@@ -35,6 +38,7 @@ from roost.naming.building import Panel
 from roost.pubsub.panels.panel import SignerFor
 from roost.pubsub.repos.repo import Repo
 from roost.repo.shelf_effects import Kept
+from roost.trust.wrapping import Receiver
 
 FINISH_S: Final = 5  # for what is on its way into a group when a broker ends
 
@@ -58,14 +62,24 @@ class Driver(Protocol):
     def execute(self, effects: list[Effect], now: int) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class PanelKeys:
+    """A panel of this node: who signs for it, what seals, where roles are configured, and what opens."""
+
+    panel: Panel
+    signer_for: SignerFor
+    sealing: Sealing | None
+    receivers: Sequence[Receiver]
+
+
 class _Gateway:
     """One group."""
 
-    def __init__(self, repo: Repo, insertion: Insertion, succession: Succession) -> None:
+    def __init__(self, repo: Repo, insertion: Insertion, succession: Succession, opening: Opening) -> None:
         self.repo: Final = repo
         self.insertion: Final = insertion
         self.succession: Final = succession
-        self.past: Final = Past(insertion.place.group, repo, succession)
+        self.past: Final = Past(insertion.place.group, repo, succession, opening)
 
 
 class Gateways:
@@ -86,8 +100,7 @@ class Gateways:
     def start(
         self,
         running: RunningRepo,
-        panels: Sequence[Panel],
-        signer_for: SignerFor,
+        panels: Sequence[PanelKeys],
         began: int,
         positions: Mapping[bytes, int],
         *,
@@ -96,16 +109,19 @@ class Gateways:
         """Begin: hand on what came while the broker did not run."""
         self._running = running
         by_group = {repo.place.group.name: repo for repo in running.repos}
-        for panel in panels:
+        for each in panels:
+            panel = each.panel
             repo = by_group[panel.group.name]
-            insertion = Insertion(panel, repo, signer_for, alone=alone)
+            opening = Opening(repo.store, each.receivers)
+            insertion = Insertion(panel, repo, each.signer_for, alone=alone, sealing=each.sealing, opens=opening)
             insertion.signing.aside = has_another_core()
-            self._gateways[panel.group.name] = _Gateway(
-                repo, insertion, Succession(panel.group, repo, began, positions, insertion.fresh)
-            )
+            succession = Succession(panel.group, repo, began, positions, insertion.fresh, opening=opening)
+            self._gateways[panel.group.name] = _Gateway(repo, insertion, succession, opening)
         for tree in self._trees:
             if tree.panel is not None:
-                tree.has_room = self._gateways[tree.panel.group.name].insertion.has_room
+                insertion = self._gateways[tree.panel.group.name].insertion
+                tree.has_room = insertion.has_room
+                tree.added_bytes = insertion.added_bytes
         now = self._driver.clock()
         for gateway in self._gateways.values():
             self._hand_on(gateway.succession.begin(now), now)
@@ -126,6 +142,13 @@ class Gateways:
         self._alarm.cancel()
         self._running = None
 
+    def reseal(self) -> None:
+        """Who may see what is decided by other things than before: have keys follow."""
+        for gateway in self._gateways.values():
+            if gateway.insertion.sealing is not None:
+                gateway.insertion.sealing.changed()
+        self._wake(self._driver.clock())
+
     def is_behind(self) -> bool:
         """Whether more comes than the disks of the groups take."""
         return any(gateway.insertion.is_behind for gateway in self._gateways.values())
@@ -134,12 +157,17 @@ class Gateways:
         """What happened so far in all groups, by the ends of `$SYS` topics."""
         insertions = [gateway.insertion for gateway in self._gateways.values()]
         full = sum([each.turned_away for each in insertions])
+        sealing = [each.sealing for each in insertions if each.sealing is not None]
         return {
             "groups/messages/uncopied": sum([each.uncopied for each in insertions]),
             "groups/messages/inserted": sum([each.inserted for each in insertions]),
             "groups/messages/refused": full + sum([each.refused for each in insertions]),
             "groups/messages/refused/full": full,
             "groups/messages/passed_over": sum([each.succession.passed_over for each in self._gateways.values()]),
+            "groups/messages/sealed": sum([each.sealed for each in sealing]),
+            "groups/messages/locked": sum([each.succession.locked for each in self._gateways.values()]),
+            "groups/keys": sum([each.wrapped for each in sealing]),
+            "groups/keys/forgotten": sum([each.forgotten for each in sealing]),
         }
 
     def insert(self, effect: Insert) -> None:

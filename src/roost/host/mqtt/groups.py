@@ -6,6 +6,7 @@ with some it asks another node first, if its disk is new (`roost.broker.insertio
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,12 +15,15 @@ from typing import Final
 
 from roost.broker.broker import Broker
 from roost.broker.roaming import Roaming
+from roost.broker.sealing import Sealing
+from roost.broker.sealing_readers import CoreReadership
 from roost.broker.trees import Tree, Trees
+from roost.errors import BadConfig
 from roost.host.joining import group_file
 from roost.host.keystore import KeyStore
 from roost.host.mqtt.config import Config
 from roost.host.mqtt.config_groups import check_keys
-from roost.host.mqtt.gateways import Gateways
+from roost.host.mqtt.gateways import Gateways, PanelKeys
 from roost.host.mqtt.server import Server
 from roost.host.repo import Duty, RunningRepo, duty_of, running_repo
 from roost.naming import Name
@@ -27,6 +31,8 @@ from roost.naming.building import Panel
 from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.repo import RepoSettings
 from roost.repo.retention import Rule
+from roost.trust import KeyChain, Receiver, Recipient
+from roost.trust.wrapping import receiving
 from roost.wire import Data
 
 SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=16)  # what nodes tell: the last says it all
@@ -61,7 +67,7 @@ async def joined(
     """Serve the groups of a configuration while the block runs; raises `NoKey` and `BadConfig`."""
     now = server.clock()
     check_keys(config.groups, keys, now)
-    keychain = keys.keychain()
+    panels = _panels(config, keys.keychain(), broker)
     gateways = Gateways(broker, server, trees.all)
     async with running_repo(
         _duties(config, keys, now),
@@ -74,9 +80,9 @@ async def joined(
         server.insert = gateways.insert
         server.is_flooded = gateways.is_behind
         server.count_groups = gateways.counts
-        panels = [each.panel for each in config.groups]
         alone = not config.node.uplinks
-        gateways.start(running, panels, keychain.signer_for, broker.began, broker.positions, alone=alone)
+        gateways.start(running, panels, broker.began, broker.positions, alone=alone)
+        broker.core.router.on_change = gateways.reseal
         roaming = roaming_of(trees)
         macros = broker.core.macros
         if macros is not None:
@@ -86,8 +92,28 @@ async def joined(
         try:
             yield running
         finally:
+            broker.core.router.on_change = None
             await gateways.finish()
             gateways.close()
+
+
+def _panels(config: Config, keychain: KeyChain, broker: Broker) -> list[PanelKeys]:
+    """The panels with their keys; raises `BadConfig` if what roles govern could not be opened again here."""
+    panels: list[PanelKeys] = []
+    for each in config.groups:
+        name = each.panel.name
+        held = receiving([identity.key for identity in keychain.identities if identity.name == name])
+        sealing: Sealing | None = None
+        if broker.core.roles is not None:
+            if not held:
+                raise BadConfig(
+                    f"{name} has an Ed25519 key, which cannot receive content keys, and roles need one that can; "
+                    f"make an ECDSA key beside it: roost keys make {name}"
+                )
+            own = [Recipient(key.public.spki) for key in held]
+            sealing = Sealing(CoreReadership(broker.core, own), keychain.signer_for, os.urandom)
+        panels.append(PanelKeys(each.panel, keychain.signer_for, sealing, [Receiver.of(key) for key in held]))
+    return panels
 
 
 def _duties(config: Config, keys: KeyStore, now: int) -> list[Duty]:

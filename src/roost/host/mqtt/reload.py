@@ -123,10 +123,11 @@ def load(sources: Sources) -> Security:
         mistakes.append(str(error))
     if mistakes:
         raise BadConfig("\n".join(mistakes))
+    warnings = [] if roles is None else list(roles.readers.warnings)
     if permissions is None:
-        return Security(users, LOOPBACK_ONLY, contexts, hook=hook, roles=roles)
+        return Security(users, LOOPBACK_ONLY, contexts, tuple(warnings), hook, roles)
     strangers = [user for user in permissions.lines_of if sources.users is not None and user not in users]
-    warnings = [
+    warnings += [
         f"{sources.permissions}, line {permissions.lines_of[user]}: {user.decode()!r} is not in {sources.users}; right "
         "if certificates or a hook name this user, else correct the name or add the user"
         for user in strangers

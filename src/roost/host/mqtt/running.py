@@ -70,6 +70,7 @@ class Running:
         if said is not None:
             now = self.server.clock()
             self.server.execute(self.broker.roles_reloaded(said.documents, said.source, now), now)
+            self.server.execute(self.broker.readers_changed(said.readers.users, said.readers.nodes, now), now)
         self.config = config
 
 
@@ -117,6 +118,9 @@ async def running_broker(config: Config, hook: Hook | None = None) -> AsyncItera
         endpoint = (
             None if config.roles is None else await stack.enter_async_context(asking(config.roles, broker, server))
         )
+        if said is not None:
+            now = clock()
+            server.execute(broker.readers_changed(said.readers.users, said.readers.nodes, now), now)
         stack.push_async_callback(server.stop)  # while the groups are there: wills go into them
         server.start()
         frame_bytes = config.broker.max_packet_bytes + FRAME_SLACK_BYTES

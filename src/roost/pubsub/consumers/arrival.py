@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from roost.errors import BadName, BadPacket
 from roost.machine import Effect
 from roost.naming import Name
 from roost.wire import Data
 from roost.wire.certificate import key_name_of
+from roost.wire.envelope import SEALED
 from roost.wire.reading import Reading, decode_reading
 from roost.wire.senml import Quality, Scalar, Value
 from roost.wire.values import values_of
+
+_SEALED: Final = bytes((SEALED,))
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A verified reading.
 
-    `reading` is None if its content is no reading envelope (it may be encrypted, see `roost.trust.access`), `values` is
-    empty if its payload has none (`roost.wire.values`).
+    `reading` is None if its content is no reading envelope, `values` is empty if its payload has none
+    (`roost.wire.values`). What is `sealed` is encrypted (`roost.trust.access`), and no key here opens it; what was
+    opened is as any other.
     """
 
     stream: Name
@@ -29,6 +34,7 @@ class Arrival:
     signer: Name  # whose key signed it
     reading: Reading | None = None
     values: tuple[Value, ...] = ()
+    sealed: bool = False
 
     @property
     def event_time(self) -> int:
@@ -80,15 +86,26 @@ class Subscribed(Effect):
 
 
 def arrival_of(stream: Name, number: int, data: Data, now: int) -> Arrival:
-    """Open a reading as far as it can be opened; it was verified before."""
+    """Take a reading apart as far as that can be done; it was verified before."""
+    reading, values = _parts(data.content)
+    return Arrival(stream, number, data, now, _signer(data), reading, values, data.content[:1] == _SEALED)
+
+
+def unsealed(arrival: Arrival, content: bytes) -> Arrival:
+    """A sealed reading with the plain content that was found in it."""
+    reading, values = _parts(content)
+    return replace(arrival, reading=reading, values=values, sealed=False)
+
+
+def _parts(content: bytes) -> tuple[Reading | None, tuple[Value, ...]]:
     reading: Reading | None = None
     values: tuple[Value, ...] = ()
     try:
-        reading = decode_reading(data.content)
+        reading = decode_reading(content)
         values = tuple(values_of(reading.format, reading.payload))
     except BadPacket:
         pass  # what its panel signed is delivered all the same: to leave it out would be a silent gap
-    return Arrival(stream, number, data, now, _signer(data), reading, values)
+    return reading, values
 
 
 def _signer(data: Data) -> Name:
