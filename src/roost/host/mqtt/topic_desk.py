@@ -23,6 +23,7 @@ from roost.broker.macros.macros import sample_of_message
 from roost.broker.message import Message
 from roost.broker.patterns import matches
 from roost.broker.recall import Recall
+from roost.broker.roles.presenting import RAW
 from roost.broker.since import Since
 from roost.errors import Denied
 from roost.host.clock import Clock
@@ -143,8 +144,9 @@ class BrokerTopics:
     def _check(self, user: bytes, filter_: bytes) -> None:
         if self.judge is _NO_ROLES and self._core.roles is not None:
             raise Denied("there are roles here, and nobody to say what they may read in this way")
-        if self._core.access.reach(user, _NOBODY, filter_) == NOTHING:
-            raise Denied(f"to read this takes the permission to read {filter_.decode()}")
+        topics = filter_ if self._core.roles is None else filter_.removeprefix(RAW)
+        if self._core.access.reach(user, _NOBODY, topics) == NOTHING:
+            raise Denied(f"to read this takes the permission to read {topics.decode()}")
 
     def _presented(self, user: bytes, filter_: bytes, message: Message) -> bytes | None:
         shown = self.judge.presented(user, filter_.decode(), message)
