@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from roost.broker.effects import Inserted
 from roost.broker.insertion import Insertion
 from roost.broker.message import Message
+from roost.broker.sealing import Sealing
+from roost.broker.sealing_opening import Opening
 from roost.broker.succession import Succession
 from roost.machine import SECOND, Effect
 from roost.naming import Name
@@ -16,8 +19,9 @@ from roost.repo.cause import REPLICATION
 from roost.repo.memory import MemoryStore
 from roost.repo.shelf_effects import Kept
 from roost.repo.store import Unwritten, Write, Written
+from roost.trust import Receiver
 from roost.trust.acceptance import ACCEPT_ANY
-from roost.wire import DigestSigner, make_data
+from roost.wire import Data, DigestSigner, make_data
 from roost.wire.reading import SENML_CBOR, Reading
 from roost.wire.senml import Value, encode_values
 
@@ -32,7 +36,15 @@ def posted(topic: str, payload: str, time: int = START, *, qos: int = 1, retain:
 class Beside:
     """One node's part in the group."""
 
-    def __init__(self, store: MemoryStore | None = None, panel: str = "Gate1", *, alone: bool = True) -> None:
+    def __init__(
+        self,
+        store: MemoryStore | None = None,
+        panel: str = "Gate1",
+        *,
+        alone: bool = True,
+        sealing: Sealing | None = None,
+        receivers: Sequence[Receiver] = (),
+    ) -> None:
         self.now = START
         self.store = store or MemoryStore()
         self.writes: list[Write] = []  # not on the disk yet
@@ -52,8 +64,16 @@ class Beside:
         )
         self.do(self.repo.start(self.now))
         self.save()
-        self.insertion = Insertion(GROUP.panel(panel), self.repo, lambda _, __: DigestSigner(), alone=alone)
-        self.succession = Succession(GROUP, self.repo, START, {})
+        self.opening = Opening(self.store, receivers)
+        self.insertion = Insertion(
+            GROUP.panel(panel),
+            self.repo,
+            lambda _, __: DigestSigner(),
+            alone=alone,
+            sealing=sealing,
+            opens=self.opening,
+        )
+        self.succession = Succession(GROUP, self.repo, START, {}, opening=self.opening)
 
     def do(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -101,6 +121,10 @@ class Beside:
 def replicate(beside: Beside, stream: str, number: int, *values: Value, time: int = START) -> None:
     """Have the reading of a sensor come from another repo."""
     content = Reading(time, SENML_CBOR, encode_values(list(values))).encode()
-    packet = make_data(numbered(GROUP.name + Name.parse(stream), number), content, DigestSigner())
-    beside.do(beside.repo.shelf.put([packet], REPLICATION, lambda _, __: [], beside.now))
+    bring(beside, make_data(numbered(GROUP.name + Name.parse(stream), number), content, DigestSigner()))
+
+
+def bring(beside: Beside, *packets: Data) -> None:
+    """Have packets come from another repo."""
+    beside.do(beside.repo.shelf.put(packets, REPLICATION, lambda _, __: [], beside.now))
     beside.save()

@@ -36,6 +36,7 @@ from roost.repo import intervals
 from roost.repo.catalogue import catalogue_of
 from roost.repo.gaps import decode_gapped
 from roost.repo.question import Asked, Bundle, Gaps, Run, Since, decode_bundle, decode_streams
+from roost.repo.shelving import event_time
 from roost.sync.port import Learned
 from roost.sync.presets import ROOST_PARTIAL
 from roost.sync.psync_consumer import UNHEARD, PSyncConsumer
@@ -250,7 +251,7 @@ class Watch(Residence[Membership[PSyncConsumer]]):
 def _times(readings: Sequence[tuple[int, Data]]) -> Iterator[tuple[int, int]]:
     for number, data in readings:
         with contextlib.suppress(BadPacket):  # it does not say
-            yield number, decode_reading(data.content).time
+            yield number, event_time(data) or decode_reading(data.content).time
 
 
 def _behind(runs: Sequence[Run], number: int) -> int:
