@@ -66,6 +66,10 @@ def test_a_group_that_is_no_name_is_refused() -> None:
 def test_the_group_of_a_stream_is_what_was_said_or_lies_above_panel_device_and_metric() -> None:
     assert Access().group_of(STREAM) == Name.parse("/Co/B1/Power")
     assert Access(group="/Co/B1").group_of(STREAM) == Name.parse("/Co/B1")
+    several = Access(group="/Co/B1,/Co/B1/Power,/Co/B2")
+    assert several.group_of(STREAM) == Name.parse("/Co/B1/Power")
+    assert several.group_of(Name.parse("/Co/B2/P1/a/b/c")) == Name.parse("/Co/B2")
+    assert several.group_of(Name.parse("/Co/B3/P1/a/b")) == Name.parse("/Co/B3")
 
 
 @pytest.mark.parametrize(

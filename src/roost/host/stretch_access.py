@@ -3,7 +3,7 @@
 | option  | what it says                                                                | default                      |
 | ------- | --------------------------------------------------------------------------- | ---------------------------- |
 | repos   | face URIs with commas between; the next is used while one does not answer   | the node that runs here      |
-| group   | the group's name, to whose repos questions go                               | panel, device, metric follow |
+| group   | the groups' names, with commas between, to whose repos questions go         | panel, device, metric follow |
 | home    | the folder of the keys and of what is trusted                               | `$ROOST_HOME`, or `~/.roost` |
 | verify  | `boundary`, `always` or `never`                                             | `boundary`                   |
 | bulk    | doors for bulk reading, host:port or a path, with commas between            | none                         |
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -63,7 +64,7 @@ class Access:
             parse_uri(uri)
         for address in self.bulk:
             door_of(address)
-        Name.parse(self.group or "/")
+        _groups(self.group)
 
     @staticmethod
     def from_options(options: Mapping[str, str]) -> Access:
@@ -96,7 +97,10 @@ class Access:
 
     def group_of(self, stream: Name) -> Name:
         """Whose repos keep a stream."""
-        return Name.parse(self.group) if self.group else stream.prefix(-_PANEL_DEVICE_METRIC)
+        for group in _groups(self.group):
+            if stream.starts_with(group):
+                return group
+        return stream.prefix(-_PANEL_DEVICE_METRIC)
 
     def verifies_repo(self, uri: str | None) -> bool:
         """Whether every reading in the bundles that come this way is to be verified; else that they are a repo's is."""
@@ -111,6 +115,12 @@ class Access:
     def verifies_names(self) -> bool:
         """Whether what was asked for by its name is to be verified: any repo may have given it."""
         return self.verify != NEVER
+
+
+@lru_cache(MAX_ADDRESSES)
+def _groups(text: str) -> tuple[Name, ...]:
+    """The groups, those that are inside others first."""
+    return tuple(sorted([Name.parse(each) for each in _listed(text)], key=len, reverse=True))
 
 
 def _listed(text: str) -> tuple[str, ...]:

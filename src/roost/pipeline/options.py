@@ -87,7 +87,7 @@ class SourceOptions:
             raise BadConfig(f"lost={lost!r} is unknown: {FAIL} stops the query, {MISSING} makes a row without value")
         return SourceOptions(
             inputs,
-            Access.from_options({**said, "group": ""}),
+            Access.from_options({**said, "group": ",".join(sorted({each.group for each in inputs}))}),
             windowed="inputs" in said or any(wanted.window_ns for wanted in inputs),
             since=said.get("since", EARLIEST),
             until=said.get("until", LATEST),
