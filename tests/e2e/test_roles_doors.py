@@ -20,9 +20,11 @@ from tests.roles_world import DOCUMENT
 
 from roost.errors import BadConfig
 from roost.host.mqtt.running import Running
+from roost.host.sealed import SealedReader
 from roost.host.stretches import Access, Stretch, StretchReader
 from roost.naming import Name
 from roost.trust.access import parse_sealed
+from roost.wire import Data
 from roost.wire.reading import decode_reading
 
 
@@ -222,5 +224,31 @@ def test_certificates_that_cannot_be_used_are_told_with_their_key_and_file(house
         with pytest.raises(BadConfig, match=r"roles\.readers\.ada: .*torn\.cert"):
             async with node(house, roles=roles):
                 pass
+
+    run(test)
+
+
+def test_a_reading_that_somebody_stopped_waiting_for_while_it_was_opened_is_the_next_one(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+        original = SealedReader.open
+
+        async def slow(self: SealedReader, data: Data) -> bytes:
+            begun.set()
+            await gate.wait()
+            return await original(self, data)
+
+        monkeypatch.setattr(SealedReader, "open", slow)
+        async with working(house) as (running, sam), face_of(house, "ada", running) as face:
+            await say(sam)
+            async with face.group(GROUP).subscribe(f"Gate1/{RAW}", since=1) as subscription:
+                impatient = asyncio.ensure_future(anext(subscription))
+                await begun.wait()
+                impatient.cancel()
+                await asyncio.wait([impatient])
+                gate.set()
+                assert str((await anext(subscription)).value) == EXACT
 
     run(test)

@@ -28,10 +28,6 @@ def _has_room(_topic: bytes) -> bool:
     return True
 
 
-def _adds_nothing(_topic: bytes) -> int:
-    return 0
-
-
 class Tree:
     """One pattern: the panel of this node that publishes its messages into a group, None for plain ones."""
 
@@ -46,7 +42,7 @@ class Tree:
         self.levels: Final = pattern.split(b"/")
         self.name_bytes: Final = 0 if panel is None else len(panel.name.value)
         self.has_room: Callable[[bytes], bool] = _has_room  # whether its group takes a topic; set by who joins it
-        self.added_bytes: Callable[[bytes], int] = _adds_nothing  # by how much sealing makes a message longer; as above
+        self.added_bytes: Callable[[bytes], int] | None = None  # by how much sealing makes a message longer; as above
 
 
 class Trees:
@@ -78,7 +74,8 @@ class Trees:
         found = self.all[tree]
         if found.panel is None:
             return "the topic has no group"
-        refusal = why_not(found.name_bytes + found.added_bytes(message.topic), message)
+        added_bytes = 0 if found.added_bytes is None else found.added_bytes(message.topic)
+        refusal = why_not(found.name_bytes + added_bytes, message)
         return refusal or ("" if found.has_room(message.topic) else "the group has as many streams as there may be")
 
 

@@ -121,7 +121,7 @@ class Gateways:
             if tree.panel is not None:
                 insertion = self._gateways[tree.panel.group.name].insertion
                 tree.has_room = insertion.has_room
-                tree.added_bytes = insertion.added_bytes
+                tree.added_bytes = None if insertion.sealing is None else insertion.added_bytes
         now = self._driver.clock()
         for gateway in self._gateways.values():
             self._hand_on(gateway.succession.begin(now), now)
