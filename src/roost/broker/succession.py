@@ -6,7 +6,8 @@
 What is older than the beginning (when this node first served the group) is history, and not news, but for what holds
 on: what is retained, and what nodes tell of sessions, among the `LAST` of a stream. What the repo dropped on purpose is
 passed over; what is missing or damaged and not mended within `GAP` is too, and counted, as is what is sealed and whose
-key has not come by then: a building does not wait for ever. How far each stream was handed on is told with the
+key has not come by then: a building does not wait for ever. So long wait results of macros, too, that come after those
+of another node (`roost.broker.macros.order`). How far each stream was handed on is told with the
 messages, to be kept with what becomes of them: after a restart `begin` hands on what came since. Much is handed on
 piece by piece, one with each `tick`.
 """
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from roost.broker.announcement import RESERVED
+from roost.broker.macros.order import before
 from roost.broker.message import Message
 from roost.broker.readable import message_of
 from roost.broker.sealing_opening import Opening
@@ -69,6 +71,7 @@ class Succession:
         self._piece: Final = piece
         self._began: Final = began
         self._positions: Final[dict[bytes, int]] = dict(positions)  # bound: MAX_STREAMS
+        self._heirs: Final[dict[bytes, None]] = {}  # streams of results that come after others; bound: MAX_STREAMS
         self._gaps: Final[dict[bytes, tuple[int, int]]] = {}  # until when a stream waits for numbers, up to which one
         self._behind: Final[dict[bytes, None]] = {}  # streams with more to hand on at once; bound of both: as above
 
@@ -98,6 +101,7 @@ class Succession:
                     self._catch_up(stream, messages, moved, now)
             else:
                 self._catch_up(stream, messages, moved, now)
+        self._let_heirs_follow(messages, moved, now)
         return News(messages, moved)
 
     def tick(self, now: int) -> News:
@@ -111,6 +115,7 @@ class Succession:
             if until <= now and len(messages) < self._piece:
                 del self._gaps[stream]
                 self._catch_up(stream, messages, moved, now, through)
+        self._let_heirs_follow(messages, moved, now)
         return News(messages, moved)
 
     def deadline(self) -> int | None:
@@ -205,8 +210,27 @@ class Succession:
         if stream is not None and stream.value in self._gaps:
             self._catch_up(stream.value, messages, moved, now)
 
+    def _let_heirs_follow(self, messages: list[Message], moved: dict[bytes, int], now: int) -> None:
+        """Streams have come further: see whether results that come after theirs can be handed on."""
+        while moved and self._heirs:
+            known = len(messages)
+            heirs = list(self._heirs)
+            self._heirs.clear()
+            for stream in heirs:
+                self._catch_up(stream, messages, moved, now)
+            if len(messages) == known or len(messages) >= self._piece:
+                return
+
+    def _is_early(self, stream: bytes, message: Message) -> bool:
+        """Whether a message comes after others that were not handed on yet."""
+        for other, number in before(message):
+            if self.concerns(other) and self.position(other) < number:
+                self._heirs[stream] = None
+                return True
+        return False
+
     def _hand_on(self, stream: bytes, number: int, wire: bytes, messages: list[Message], through: int) -> bool:
-        """Hand on a reading, if it is a message; False if it has to wait for its key."""
+        """Hand on a reading, if it is a message; False if it has to wait for its key, or for what comes before it."""
         opening = self._opening
         try:
             message = message_of(len(self._group), Name(stream), number, wire, opening)
@@ -216,6 +240,8 @@ class Succession:
             opening.give_up(wire)
             self.locked += 1
             return True
+        if message is not None and number > through and self._is_early(stream, message):
+            return False
         if message is not None and (
             message.time >= self._began or message.retain or message.topic.startswith(RESERVED)
         ):

@@ -1,6 +1,7 @@
 """Lineage: what a reading of a virtual stream says about where it comes from, so that it can be checked.
 
-    Lineage     = 166 { InputName 7 …, [InputRanges 168], ProgramDigest 169, [Job 172], [InputDigest 174], [Cause 178] }
+    Lineage     = 166 { InputName 7 …, [InputRanges 168], ProgramDigest 169, [Job 172], [InputDigest 174], [Cause 178],
+                        [After 180] }
     InputRanges = 168 { Name 7, Range 167 { Name 7, Low 177, High 179 } … }
 
 | element       | no. | value                                                                                      |
@@ -12,6 +13,7 @@
 | Job           | 172 | UTF-8: which program that is, for people: `pipeline/stage@version`                         |
 | InputDigest   | 174 | in place of inputs too many to be named: SHA-256 of their list, how many (an NNI behind)   |
 | Cause         | 178 | of a macro's result: the name of the reading that set it off                               |
+| After         | 180 | Names of results in other streams that come before it: the first of a node that took over  |
 
 The list that an InputDigest stands for is its InputName elements, then its Range elements, whose Names are whole there:
 who makes the value again has the same list, and can compare. How many is how many readings. Whether what is named
@@ -41,8 +43,10 @@ INPUT_DIGEST: Final = 174
 LOW: Final = 177
 CAUSE: Final = 178
 HIGH: Final = 179
+AFTER: Final = 180
 
 MAX_INPUTS: Final = 256  # names and ranges together
+MAX_AFTER: Final = 16
 MAX_LINEAGE_BYTES: Final = 4000  # of what `lineage_of` makes
 MAX_JOB_BYTES: Final = 255
 _MAX_NUMBER: Final = (1 << 64) - 1
@@ -98,6 +102,7 @@ class Lineage:
     job: str = ""
     digest: InputDigest | None = None
     cause: Name | None = None
+    after: tuple[Name, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.inputs) + len(self.ranges)
@@ -126,6 +131,8 @@ class Lineage:
             body.append(tlv.tlv(INPUT_DIGEST, self.digest.digest + nni(self.digest.count)))
         if self.cause is not None:
             body.append(tlv.tlv(CAUSE, self.cause.value))
+        if self.after:
+            body.append(tlv.tlv(AFTER, b"".join([name.wire for name in self.after[:MAX_AFTER]])))
         return tlv.tlv(LINEAGE, b"".join(body))
 
 
@@ -136,20 +143,23 @@ def lineage_of(
     ranges: Iterable[InputRange] = (),
     job: str = "",
     cause: Name | None = None,
+    after: tuple[Name, ...] = (),
 ) -> Lineage:
     """The lineage of a value: ranges in order, those that touch made one; a digest if they are too many to be named."""
     names, stretches = tuple(inputs), tuple(joined_ranges(ranges))
     if 1 <= len(names) + len(stretches) <= MAX_INPUTS:
-        lineage = Lineage(names, program, stretches, job, None, cause)
+        lineage = Lineage(names, program, stretches, job, None, cause, after)
         most = _AROUND_BYTES + sum([len(name.value) + _AROUND_NAME_BYTES for name in names])
         most += sum([len(each.stream.value) + _AROUND_RANGE_BYTES for each in stretches])
-        most += 0 if cause is None else len(cause.value)
+        most += sum(
+            [len(name.value) + _AROUND_NAME_BYTES for name in ((cause, *after) if cause is not None else after)]
+        )
         if most <= MAX_LINEAGE_BYTES or len(lineage.encode()) <= MAX_LINEAGE_BYTES:
             return lineage
-    return Lineage((), program, (), job, InputDigest.of(names, stretches), cause)
+    return Lineage((), program, (), job, InputDigest.of(names, stretches), cause, after)
 
 
-_KNOWN: Final = frozenset({INPUT_RANGES, PROGRAM_DIGEST, JOB, INPUT_DIGEST, CAUSE})
+_KNOWN: Final = frozenset({INPUT_RANGES, PROGRAM_DIGEST, JOB, INPUT_DIGEST, CAUSE, AFTER})
 
 
 def read_lineage(wire: bytes) -> Lineage:
@@ -168,6 +178,7 @@ def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
     job = ""
     digest: InputDigest | None = None
     cause: Name | None = None
+    after: tuple[Name, ...] = ()
     last = 0
     while low < end:
         at = low
@@ -186,10 +197,19 @@ def decode_lineage(content: bytes, low: int, end: int) -> Lineage:
                 job = _job(content[start:low])
             elif type_ == CAUSE:
                 cause = Name.decode(content[start:low])
+            elif type_ == AFTER:
+                after = _after(content, start, low)
             else:
                 split = min(start + DIGEST_BYTES, low)
                 digest = InputDigest(content[start:split], read_nni(content, split, low))
-    return Lineage(tuple(inputs), program, ranges, job, digest, cause)
+    return Lineage(tuple(inputs), program, ranges, job, digest, cause, after)
+
+
+def _after(content: bytes, low: int, end: int) -> tuple[Name, ...]:
+    parts = tlv.elements(content, low, end)
+    if not 1 <= len(parts) <= MAX_AFTER or any(type_ != tlv.NAME for type_, _, _ in parts):
+        raise BadPacket(f"a result comes after 1 to {MAX_AFTER} others, each a Name")
+    return tuple([Name.decode(content[start:stop]) for _, start, stop in parts])
 
 
 def _ranges(content: bytes, low: int, end: int) -> tuple[InputRange, ...]:
