@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "Check where a computed reading comes from: its inputs, theirs, and so on, each fetched and verified."
 
-_BELOW_GROUP: Final = 3  # panel, device, metric
+_BELOW_GROUP: Final = 3  # panel, device, metric; a topic of MQTT may have more levels
 _LIKE: Final = 3  # streams that are named when one is not there
 
 
@@ -61,9 +61,10 @@ async def _lineage(options: argparse.Namespace) -> int:
 
 async def _absent(face: Face, reading: str, error: RoostError) -> RoostError:
     """Why a reading cannot be had, as far as the repos of its group know."""
+    import asyncio
     import difflib
 
-    from roost.errors import Unreachable
+    from roost.errors import Unreachable, Untrusted
     from roost.naming import Name
     from roost.repo.numbering import numbered
 
@@ -71,11 +72,12 @@ async def _absent(face: Face, reading: str, error: RoostError) -> RoostError:
     stream = Name(value)
     if len(stream) <= _BELOW_GROUP:
         return error
-    group = stream.prefix(-_BELOW_GROUP)
-    try:
-        streams = await face.group(group).streams()
-    except Unreachable as silence:
-        return silence
+    groups = [stream.prefix(length) for length in range(len(stream) - _BELOW_GROUP, 0, -1)]
+    answers = await asyncio.gather(*[face.group(each).streams() for each in groups], return_exceptions=True)
+    said = [(each, answer) for each, answer in zip(groups, answers, strict=True) if isinstance(answer, dict)]
+    if not said:
+        return next(each for each in answers if isinstance(each, Unreachable | Untrusted))
+    group, streams = said[0]
     if stream not in streams:
         like = difflib.get_close_matches(str(stream), map(str, streams), _LIKE, cutoff=0)
         there = f"it has {len(streams)}, such as {', '.join(like)}" if like else "it has none"

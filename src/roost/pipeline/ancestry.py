@@ -44,14 +44,16 @@ async def trace(
     if not number:
         raise InvalidInput(f"{reading} is no reading: its name ends in seq= and a number from 1")
     asked = _Asked(max_readings)
+    groups = _Groups()
     following = asked.fresh([InputRange(Name(value), number, number)])
-    found = [_Found(following[0], [await _by_name(face, Name(value), number)])]
+    found = [_Found(following[0], [await _by_name(face, groups.of(Name(value)), Name(value), number)])]
     levels: list[tuple[Origin, ...]] = [(_origin(found[0]),)]
     while not asked.is_cut and (following := asked.fresh(_named(found))):
         if len(levels) > max_depth:
             asked.is_cut = True
             break
-        found = await _fetch_all(face, following)
+        groups.learn(found)
+        found = await _fetch_all(face, groups, following)
         levels.append(tuple(_origin(each) for each in found))
     return Ancestry(reading, tuple(levels), asked.is_cut)
 
@@ -89,30 +91,52 @@ class _Found(NamedTuple):
     refused: tuple[tuple[int, str], ...] = ()
 
 
-async def _fetch_all(face: Face, wanted: Sequence[InputRange]) -> list[_Found]:
+class _Groups:
+    """Which group a stream is of: one that who signed has shown, as a panel's name is its group's and its own.
+
+    A topic of MQTT has any number of levels. Of a stream that no known group has, they are a device and a metric.
+    """
+
+    def __init__(self) -> None:
+        self._known: Final[dict[Name, None]] = {}  # bound: the signers of what is fetched
+
+    def learn(self, found: Iterable[_Found]) -> None:
+        """See who signed."""
+        for arrival in [each for stretch in found for each in stretch.arrivals]:
+            if arrival.stream.starts_with(arrival.signer):
+                self._known[arrival.signer.prefix(-1)] = None
+
+    def of(self, stream: Name) -> Name:
+        """The group of a stream."""
+        known = [group for group in self._known if stream.starts_with(group)]
+        return max(known, key=len, default=stream.prefix(-_BELOW_GROUP) if len(stream) > _BELOW_GROUP else Name())
+
+
+async def _fetch_all(face: Face, groups: _Groups, wanted: Sequence[InputRange]) -> list[_Found]:
     at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def fetch(each: InputRange) -> _Found:
+        group = groups.of(each.stream)
         async with at_once:
             try:
-                return await _fetch(face, each)
+                return await _fetch(face, group, each)
             except (Unreachable, Untrusted):  # one of them: which, the others show
-                return await _fetch_one_by_one(face, each)
+                return await _fetch_one_by_one(face, group, each)
 
     return list(await asyncio.gather(*[fetch(each) for each in wanted]))
 
 
-async def _fetch(face: Face, wanted: InputRange) -> _Found:
+async def _fetch(face: Face, of: Name, wanted: InputRange) -> _Found:
     """Fetch a stretch from the repos of its group."""
     stream, low, high = wanted.stream, wanted.low, wanted.high
-    group = face.group(stream.prefix(-_BELOW_GROUP))
+    group = face.group(of)
     arrivals = await group.read(stream, low, high)
     highest = (await group.streams(stream)).get(stream, 0)
     dropped = max(0, min(high, highest) - low + 1) - len(arrivals)
     return _Found(wanted, arrivals, dropped, tuple(range(max(low, highest + 1), high + 1)))
 
 
-async def _fetch_one_by_one(face: Face, wanted: InputRange) -> _Found:
+async def _fetch_one_by_one(face: Face, group: Name, wanted: InputRange) -> _Found:
     arrivals: list[Arrival] = []
     missing: list[int] = []
     refused: list[tuple[int, str]] = []
@@ -121,7 +145,7 @@ async def _fetch_one_by_one(face: Face, wanted: InputRange) -> _Found:
     async def fetch(number: int) -> None:
         async with at_once:
             try:
-                arrivals.append(await _by_name(face, wanted.stream, number))
+                arrivals.append(await _by_name(face, group, wanted.stream, number))
             except Unreachable:
                 missing.append(number)
             except Untrusted as error:
@@ -131,11 +155,11 @@ async def _fetch_one_by_one(face: Face, wanted: InputRange) -> _Found:
     return _Found(wanted, arrivals, 0, tuple(sorted(missing)), tuple(sorted(refused)))
 
 
-async def _by_name(face: Face, stream: Name, number: int) -> Arrival:
+async def _by_name(face: Face, group: Name, stream: Name, number: int) -> Arrival:
     """Fetch a reading from the repos of its group, or from wherever its name leads."""
     name = numbered(stream, number)
-    if len(stream) > _BELOW_GROUP:
-        service = Group.at(stream.prefix(-_BELOW_GROUP)).service
+    if group:
+        service = Group.at(group).service
         with contextlib.suppress(Unreachable):
             data = await face.fetch(name, lifetime_ms=_LIFETIME_MS, tries=2, hints=(service,))
             return arrival_of(stream, number, data, 0)
