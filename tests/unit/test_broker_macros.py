@@ -177,3 +177,37 @@ def test_a_topic_that_a_run_found_activates_the_macro_though_its_route_was_known
     ann.publish(b"a/b", b"2")
     ann.publish(b"c/d", b"6")
     assert bob.payloads()[-1:] == [b"6"]
+
+
+def test_what_a_version_does_not_look_at_is_not_made_up_for_by_the_next_one_that_does() -> None:
+    street = MacroStreet(1, 1)
+    node = street.nodes[0]
+    ann = node.connect(b"ann")
+    north, south = macro("x", "Noctua.topic('hall/north')"), macro("x", "Noctua.topic('hall/south')")
+    for now, value in ((north, b"1"), (south, b"2"), (north, b"3")):
+        street.define(1, now)
+        street.settle()
+        if value == b"3":
+            node.die()
+            node.rise()
+            ann = node.connect(b"ann")
+        ann.publish(b"hall/north", b"1" + value)
+        ann.publish(b"hall/south", b"2" + value)
+        street.settle()
+    assert [each.payload for each in street.results("x")] == [b"11", b"22", b"13"]
+    effective = street.macros(1).find("x").record.effective
+    assert effective == {(Name(panel_of(1)) / "hall" / each).value: 2 for each in ("north", "south")}
+
+
+def test_a_macro_begins_with_the_next_reading_whatever_the_clocks_of_sensors_say() -> None:
+    street = MacroStreet(1, 1)
+    node = street.nodes[0]
+    ann = node.connect(b"ann")
+    node.now = street.now = street.now + 3600 * SECOND
+    ann.publish(b"hall/a", b"1")
+    street.settle()
+    node.now = street.now = street.now - 1800 * SECOND  # so that what there is comes from the future
+    street.define(1, macro("x", "Noctua.topic('hall/a')"))
+    ann.publish(b"hall/a", b"2")
+    street.settle()
+    assert [each.payload for each in street.results("x")] == [b"2"]

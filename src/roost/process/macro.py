@@ -90,6 +90,12 @@ class Macro:
         self.activations += 1
         return True
 
+    def pass_by(self, stream: bytes, number: int) -> None:
+        """Count what there is of a stream as processed: only what is behind it activates the macro."""
+        known = self.seen.get(stream, 0)
+        if number > known and (known or len(self.seen) < MAX_POSITION):
+            self.seen[stream] = number
+
     def knows(self, reference: Reference) -> bool:
         """Whether it has this reference already."""
         return reference in self.found or any(view.reference == reference for view in self.views)

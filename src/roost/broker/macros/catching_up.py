@@ -23,7 +23,7 @@ from roost.errors import BadMacro
 from roost.machine.contract import Effect, Note
 from roost.process.definition import PREFIX
 from roost.process.effects import Publish
-from roost.process.macro import Macro
+from roost.process.macro import MAX_POSITION, Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
 from roost.process.sample import Sample
@@ -69,6 +69,20 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
     core.router.decide_anew()
 
 
+def present_of(core: Core, filters: list[str]) -> tuple[tuple[bytes, int], ...]:
+    """How far the streams of filters were handed on: what is behind that is still to arrive."""
+    history = core.history
+    if history is None:
+        return ()
+    streams = _streams(history, filters)
+    numbers = [(stream, history.present(stream)) for stream in streams[:MAX_POSITION]]
+    return tuple(sorted([(stream, number) for stream, number in numbers if number > 0]))
+
+
+def _streams(history: History, filters: list[str]) -> list[bytes]:
+    return list(dict.fromkeys([stream for each in filters for stream in history.streams(each.encode())]))
+
+
 def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> None:
     """Publish results that nobody has published; macros that run already get them."""
     fresh: list[Sample] = []
@@ -102,7 +116,7 @@ def _missed(history: History, taken: list[tuple[Known, Macro]]) -> list[Sample]:
     """The readings that macros have not processed, in the order of their times."""
     lows: dict[bytes, int] = {}
     for known, macro in taken:
-        for stream in dict.fromkeys([each for name in macro.filters for each in history.streams(name.encode())]):
+        for stream in _streams(history, macro.filters):
             if stream not in macro.seen:
                 macro.seen[stream] = history.first(stream, Since(time=known.record.changed)) - 1
             lows[stream] = min(macro.seen[stream] + 1, lows.get(stream, _END))

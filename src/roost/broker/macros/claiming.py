@@ -15,7 +15,7 @@ from typing import Final
 
 from roost.broker.choosing import rank
 from roost.broker.core import Core
-from roost.broker.macros.catching_up import take_up
+from roost.broker.macros.catching_up import present_of, take_up
 from roost.broker.macros.macros import Known, Macros
 from roost.broker.macros.processing import keep, save
 from roost.broker.macros.record import Record
@@ -84,8 +84,8 @@ def _is_ours_to_run(core: Core, macros: Macros, known: Known, now: int) -> bool:
 
 
 def define(core: Core, macros: Macros, definition: Definition, now: int) -> None:
-    """Have a macro, or have one do something else; raises `BadMacro`."""
-    macros.link(definition)
+    """Have a macro, or have one do something else, from the next arrival on; raises `BadMacro`."""
+    filters = macros.link(definition)
     known = macros.known.get(definition.name)
     changed = now if known is None else max(now, known.record.changed + 1)
     if known is None or known.is_deleted:
@@ -94,7 +94,7 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
         record = Record(definition.name, definition, changed, version, runner=macros.panel, claimed=claimed)
         stream = macros.stream_of(definition.topic)
         results = {stream: macros.last_result(definition.topic)} if stream else {}
-        standing = Standing(version=version)
+        standing = Standing(version=version, position=present_of(core, filters))
         known = macros.remember(replace(record, standing=standing, results=results))
         if definition.engine == NODE:
             take_up(core, macros, [definition.name], now)
@@ -118,6 +118,9 @@ def _update(core: Core, macros: Macros, definition: Definition, known: Known, ch
     """Have a macro that runs here do something else from the next arrival on."""
     core.effects += [each for each in macros.processor.define(definition, now) if isinstance(each, Note)]
     core.router.decide_anew()
+    macro = macros.processor.macro(definition.name)
+    for stream, number in present_of(core, macro.filters):  # else a crash would make up for what no version looked at
+        macro.pass_by(stream, number)
     record = macros.standing(known)
     effective = dict(record.standing.position)
     record = replace(record, definition=definition, changed=changed, effective=effective)

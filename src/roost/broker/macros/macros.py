@@ -180,14 +180,19 @@ class Macros:
             raise NoMacro(f"{name}: there is no such macro")
         return known
 
-    def link(self, definition: Definition) -> None:
-        """Put a macro among all that are known; raises `BadMacro` if it is none, or would close a cycle."""
+    def link(self, definition: Definition) -> list[str]:
+        """Put a macro among all that are known; raises `BadMacro` if it is none, or would close a cycle.
+
+        Returns what it refers to.
+        """
         if definition.name not in self.known and len(self.known) >= MAX_KNOWN:
             raise BadMacro(f"{definition.name}: there are {MAX_KNOWN:,} macros, with deleted ones, which is the limit")
         if definition.language == PYTHON and definition.digest not in self.trusted:
             raise BadMacro(f"{definition.name}: a macro in Python runs only where the configuration has it")
         _, references = self.processor.load(definition)
-        self._graph.set(definition.name, definition.topic, [each.topic for each in references])
+        filters = [each.topic for each in references]
+        self._graph.set(definition.name, definition.topic, filters)
+        return filters
 
     def remember(self, record: Record) -> Known:
         """Know a macro, or more of one."""
