@@ -8,13 +8,13 @@ from collections.abc import Callable, Coroutine
 LIMIT_S = 30
 
 
-def run(test: Callable[[], Coroutine[None, None, None]]) -> None:
+def run(test: Callable[[], Coroutine[None, None, None]], limit_s: float = LIMIT_S) -> None:
     """Run a test; an exception in a callback, which asyncio would only log, fails it."""
     troubles: list[dict[str, object]] = []
 
     async def within() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: troubles.append(context))
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(limit_s):
             await test()
 
     asyncio.run(within())

@@ -122,6 +122,34 @@ class Wire(asyncio.Protocol):
         self._transport.close()
 
 
+class Load:
+    """Numbered readings on some topics at QoS 1, as fast as they are acknowledged, until it is told to stop."""
+
+    def __init__(self, device: Wire, *topics: str) -> None:
+        self.count = 0  # on each topic
+        self._device = device
+        self._topics = topics
+        self._is_over = False
+
+    async def run(self) -> None:
+        while not self._is_over:
+            self.count += 1
+            for topic in self._topics:
+                await self._device.say(topic, str(self.count), properties=self._properties(topic))
+        await self._device.acknowledged()
+
+    def _properties(self, topic: str) -> bytes:
+        return packets.props(user=[(b"unit", b"Cel"), (b"from", topic.encode())]) if self._device.version == 5 else b""
+
+    async def more(self, count: int) -> None:
+        """Wait until there are so many more."""
+        until = self.count + count
+        await self._device.until(lambda: self.count >= until)
+
+    def stop(self) -> None:
+        self._is_over = True
+
+
 @asynccontextmanager
 async def wire(port: int, version: int = 4) -> AsyncIterator[Wire]:
     """Connect, while the block runs."""

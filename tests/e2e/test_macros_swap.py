@@ -6,54 +6,13 @@ import asyncio
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import pytest
-from tests import broker_packets as packets
-from tests.broker_packets import Seen
-from tests.live_nodes import GROUP, Home, LiveNode
+from tests.live_nodes import GROUP, Home, asked
 from tests.loops import run
-from tests.mqtt_wire import Wire, wire
-
-from roost.host.client import connect
+from tests.mqtt_wire import Load, wire
 
 SWAPS = 6
 BETWEEN = 60  # readings, at least
-
-
-async def asked(node: LiveNode, *about: object) -> Any:  # noqa: ANN401  as JSON has it
-    """What a node answers, while the loop goes on."""
-    status, said = await asyncio.to_thread(node.ask, *about)  # type: ignore[arg-type]
-    assert status in {200, 201}, said
-    return said
-
-
-class Load:
-    """Numbered readings on some topics at QoS 1, as fast as they are acknowledged, until it is told to stop."""
-
-    def __init__(self, device: Wire, *topics: str) -> None:
-        self.count = 0  # on each topic
-        self._device = device
-        self._topics = topics
-        self._is_over = False
-
-    async def run(self) -> None:
-        while not self._is_over:
-            self.count += 1
-            for topic in self._topics:
-                await self._device.say(topic, str(self.count), properties=self._properties(topic))
-        await self._device.acknowledged()
-
-    def _properties(self, topic: str) -> bytes:
-        return packets.props(user=[(b"unit", b"Cel"), (b"from", topic.encode())]) if self._device.version == 5 else b""
-
-    async def more(self, count: int) -> None:
-        """Wait until there are so many more."""
-        until = self.count + count
-        await self._device.until(lambda: self.count >= until)
-
-    def stop(self) -> None:
-        self._is_over = True
 
 
 def test_every_reading_has_one_result_of_the_version_that_was_in_effect(tmp_path: Path) -> None:

@@ -119,6 +119,37 @@ def test_a_macro_of_a_stranger_in_python_is_known_and_not_run() -> None:
     assert "runs only where the configuration has it" in street.macros(2).find("spy").refusal
 
 
+def test_a_record_that_comes_without_its_results_does_not_stand_for_them() -> None:
+    street = MacroStreet(7)
+    code = "[Noctua.topic('hall/a'), Noctua.state.n = (Noctua.state.n || 0) + 1]"
+    street.define(1, macro("count", code))
+    street.live(8)
+    first, second = street.nodes
+    for value in (b"1", b"2"):
+        say(second, value)
+    street.live(1)
+    for value in (b"3", b"4"):
+        say(second, value)
+    for _ in range(12):  # what is told of the macro gets through, its results do not
+        for node in street.nodes:
+            node.settle()
+            node.insert_all()
+        for source, target in ((first, second), (second, first), (first, first), (second, second)):
+            for stream, held in source.streams.items():
+                if (source, target) != (first, second) or b"Noctua" not in stream:
+                    there = target.streams.setdefault(stream, [])
+                    there += held[len(there) :] if source is not target else []
+                    while target.handed.get(stream, 0) < len(there):
+                        target.hand_on(stream)
+        street.wait(1 / 4)
+    assert len(street.results("count")) == 4
+    first.die()
+    street.live(12)
+    say(second, b"5")
+    street.live(1)
+    assert [each.payload for each in street.results("count")] == [b"[%d,%d]" % (each, each) for each in range(1, 6)]
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_every_reading_has_one_result_whatever_dies(seed: int) -> None:
     street = MacroStreet(seed, 3)

@@ -4,7 +4,9 @@
     a later claim is heard ──▶ not ours any more
 
 A claim stands in the macro's record with its time, and of two the later one counts, at every node. A node that starts
-waits for what others say, for its macros may have moved meanwhile (`SETTLE`). Two nodes that cannot hear each other may
+waits for what others say, for its macros may have moved meanwhile (`SETTLE`). Where a macro stands counts once all
+results are here that this includes: a record is small and comes sooner than they do, and if its node dies in between,
+what they were made of is processed again. Two nodes that cannot hear each other may
 both run a macro; their results have the same causes, and by these who gets both can tell.
 """
 
@@ -22,11 +24,13 @@ from roost.broker.macros.record import Record
 from roost.broker.nodes import SILENCE
 from roost.errors import BadMacro
 from roost.machine.contract import SECOND, Note
+from roost.naming.name import Name
 from roost.process.definition import NODE, Definition
 from roost.process.effects import Standing
 
 SETTLE: Final = 3 * SECOND
 LOOK: Final = SECOND
+MAX_AHEAD: Final = 16  # records of a macro that wait for its results; of more the newest takes the last place
 
 
 def begin(macros: Macros, now: int) -> None:
@@ -45,6 +49,9 @@ def look(core: Core, macros: Macros, now: int) -> None:
     """Take up what nobody runs, and what the configuration wants."""
     names = [known.record.name for known in macros.known.values() if _is_ours_to_run(core, macros, known, now)]
     if names:
+        for name in names:
+            known = macros.known[name]
+            known.record, known.ahead = _reached(core, macros, known, known.record), []
         take_up(core, macros, names, now)
         for name in names:
             if macros.runs(name):
@@ -147,9 +154,11 @@ def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
     if (said.claimed, said.runner) > (record.claimed, record.runner):
         if known.is_here:
             _stop(core, macros, known, now)
-        record = replace(record, runner=said.runner, claimed=said.claimed, standing=said.standing, results=said.results)
-    elif said.runner == record.runner and not known.is_here:
-        record = replace(record, standing=said.standing, results=said.results)
+        record = replace(record, runner=said.runner, claimed=said.claimed)
+    if said.runner == record.runner and not known.is_here:
+        del known.ahead[MAX_AHEAD - 1 :]
+        known.ahead.append(said)
+        record = _reached(core, macros, known, record)
     if _is_later(said, record):
         if known.is_here and said.definition is not None and said.definition.engine == NODE:
             _update(core, macros, said.definition, known, said.changed + 1, now)
@@ -160,6 +169,24 @@ def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
             record, definition=said.definition, changed=said.changed, version=said.version, effective=said.effective
         )
     keep(core, macros, record)
+
+
+def _reached(core: Core, macros: Macros, known: Known, record: Record) -> Record:
+    """A record with where the macro stood last, as far as all results are here that this includes."""
+    while known.ahead and _has_results(core, macros, known.ahead[0]):
+        said = known.ahead.pop(0)
+        record = replace(record, standing=said.standing, results=said.results)
+    return record
+
+
+def _has_results(core: Core, macros: Macros, said: Record) -> bool:
+    history = core.history
+    if history is None:
+        return True
+    group = Name(macros.panel).prefix(-1)
+    return all(
+        Name(stream).starts_with(group) and history.present(stream) >= number for stream, number in said.results.items()
+    )
 
 
 def _is_later(said: Record, record: Record) -> bool:

@@ -50,6 +50,7 @@ class Known:
         self.refusal = ""  # why it cannot be run here
         self.saved = 0  # activations that the record includes
         self.ticket = 0  # after which what was changed last is on the disk
+        self.ahead: list[Record] = []  # what its node says, until all results are here; bound: claiming.MAX_AHEAD
         self.published: dict[Cause, tuple[bytes, int]] = {}  # what has its result; bound: MAX_PUBLISHED
         self.causes: dict[Cause, tuple[bytes, int]] = {}  # of results that came out of the group; bound: MAX_CAUSES
 
