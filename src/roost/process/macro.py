@@ -2,7 +2,8 @@
 
 An update replaces definition, program and references; state, position, trace and counters go on, and the version counts
 up. The position is the number of the last reading of each stream that activated the macro: what is not above it has
-been processed, by this version or an earlier one, and activates it no more.
+been processed, by this version or an earlier one, and activates it no more. Neither does the result of another macro
+that is there twice, since two nodes have run that one: both come from the same reading.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from roost.process.window import FEW, View, Window
 
 MAX_REFERENCES: Final = 256
 MAX_POSITION: Final = 65_536  # streams
+MAX_ROOTS: Final = 1000  # results of other macros that are known again
 
 
 class Macro:
@@ -42,6 +44,7 @@ class Macro:
         self.version = 1
         self.state = b""
         self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
+        self.roots: Final[dict[tuple[str, bytes, int], bytes]] = {}  # by topic and root, the stream; bound: MAX_ROOTS
         self.trigger = Trigger(definition)
         self.rate = _rate_of(definition, now)
         self.trace: Final = Trace()
@@ -87,8 +90,22 @@ class Macro:
                 self.seen[sample.stream] = sample.number
             else:
                 self.unplaced += 1
+            if self.is_twin(sample):
+                self.repeated += 1
+                return False
         self.activations += 1
         return True
+
+    def is_twin(self, sample: Sample) -> bool:
+        """Whether a sample is a result that came before, in another stream."""
+        stream, number = sample.root
+        if not stream:
+            return False
+        if self.roots.setdefault((sample.topic, stream, number), sample.stream) != sample.stream:
+            return True
+        if len(self.roots) > MAX_ROOTS:
+            del self.roots[next(iter(self.roots))]
+        return False
 
     def pass_by(self, stream: bytes, number: int) -> None:
         """Count what there is of a stream as processed: only what is behind it activates the macro."""

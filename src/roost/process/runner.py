@@ -197,7 +197,8 @@ class Runner:
 def _seen(published: Publish) -> Sample:
     """A result as other macros see it."""
     each = published
-    return sample_of(each.topic, each.time, each.format, each.payload, each.stream, each.number)
+    sample = sample_of(each.topic, each.time, each.format, each.payload, each.stream, each.number)
+    return sample._replace(root=each.cause.origin)
 
 
 def _note(macro: Macro, failure: Failure) -> Note:

@@ -14,7 +14,11 @@ GOOD: Final = "good"
 
 
 class Sample(NamedTuple):
-    """One reading of a topic; `stream` and `number` are empty for what belongs to no group."""
+    """One reading of a topic; `stream` and `number` are empty for what belongs to no group.
+
+    A result of a macro has the `root` that set it off, through however many macros: stream and number of a reading that
+    is no result. Wherever and as often as the same is worked out, it is the same.
+    """
 
     topic: str
     time: int  # event time, nanoseconds since 1970
@@ -23,3 +27,9 @@ class Sample(NamedTuple):
     quality: str = GOOD
     stream: bytes = b""  # the name of the stream, as bytes
     number: int = 0
+    root: tuple[bytes, int] = (b"", 0)
+
+    @property
+    def origin(self) -> tuple[bytes, int]:
+        """The reading that it comes from in the end, which may be itself; nothing if that belongs to no group."""
+        return self.root if self.root[0] else (self.stream, self.number)

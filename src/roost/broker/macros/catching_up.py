@@ -15,7 +15,7 @@ from heapq import merge
 from typing import Final
 
 from roost.broker.core import Core
-from roost.broker.macros.macros import Cause, Known, Macros, sample_of_message
+from roost.broker.macros.macros import Cause, Known, Macros, Place, cause_in, sample_of_message
 from roost.broker.macros.processing import act, publish_result
 from roost.broker.recall import History
 from roost.broker.since import Since
@@ -23,12 +23,10 @@ from roost.errors import BadMacro
 from roost.machine.contract import Effect, Note
 from roost.process.definition import PREFIX
 from roost.process.effects import Publish
-from roost.process.macro import MAX_POSITION, Macro
+from roost.process.macro import MAX_POSITION, MAX_ROOTS, Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
 from roost.process.sample import Sample
-from roost.repo.numbering import numbered
-from roost.wire.lineage import read_lineage
 
 MAX_READINGS: Final = 200_000  # of a stream that are processed again
 MAX_RESULTS: Final = 100_000  # of a stream that are looked through
@@ -56,6 +54,7 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
     if history is not None and macros.tree is not None:
         for known in taken:
             _find_results(history, known)
+            _recall(history, side.macro(known.record.name))
         samples = _missed(history, [(known, side.macro(known.record.name)) for known in taken])
         _publish(core, macros, [*side.arrived(samples, now), *side.tick(now)], now)
         if samples:
@@ -64,6 +63,7 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
     for known in taken:
         macro = side.macro(known.record.name)
         macros.processor.restore(macro.definition, macro.standing(), now)
+        macros.processor.macro(known.record.name).roots.update(macro.roots)
         known.published = {}
         known.is_here = True
     core.router.decide_anew()
@@ -90,7 +90,8 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
         if isinstance(effect, Publish):
             if publish_result(core, macros, effect, now):
                 time, format_ = effect.time, effect.format
-                fresh.append(sample_of(effect.topic, time, format_, effect.payload, effect.stream, effect.number))
+                sample = sample_of(effect.topic, time, format_, effect.payload, effect.stream, effect.number)
+                fresh.append(sample._replace(root=effect.cause.origin))
         elif isinstance(effect, Note):
             core.effects.append(effect)
     if fresh:
@@ -100,16 +101,22 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
 
 def _find_results(history: History, known: Known) -> None:
     """Find out what has its result: those that are behind what the record includes."""
-    published: dict[Cause, tuple[bytes, int]] = {}
+    published: dict[Cause, list[Place]] = {}
     for stream in history.streams((PREFIX + known.record.name).encode()):
         low = known.record.results.get(stream, 0) + 1
         for number, message in _read(history, stream, low, _END, MAX_RESULTS):
-            if message is None or not message.lineage:
-                continue
-            cause = read_lineage(message.lineage).cause
-            by: Cause = (b"", message.time) if cause is None else numbered(cause)
-            published[by] = (stream, number)
+            if message is not None and message.lineage:
+                published.setdefault(cause_in(message), []).append((stream, number))
     known.published = published
+
+
+def _recall(history: History, macro: Macro) -> None:
+    """Know which results of other macros were processed: the same, as another node has published it, is not to be."""
+    for stream in _streams(history, [each for each in macro.filters if each.startswith(PREFIX)]):
+        high = macro.seen.get(stream, 0)
+        for number, message in _read(history, stream, max(1, high - MAX_ROOTS + 1), high, MAX_ROOTS):
+            if message is not None:
+                macro.is_twin(sample_of_message(message, stream, number))
 
 
 def _missed(history: History, taken: list[tuple[Known, Macro]]) -> list[Sample]:

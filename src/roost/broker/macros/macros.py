@@ -30,6 +30,8 @@ from roost.process.processor import Processor
 from roost.process.runner import untimed
 from roost.process.sample import GOOD, Sample
 from roost.process.window import History
+from roost.repo.numbering import numbered
+from roost.wire.lineage import read_lineage
 from roost.wire.values import format_of
 
 RESULTS: Final = PREFIX.encode()
@@ -38,6 +40,7 @@ MAX_KNOWN: Final = 20_000  # macros, with those that were deleted
 MAX_PUBLISHED: Final = 100_000  # results of a macro among which one is looked for
 
 Cause = tuple[bytes, int]  # stream and number of a reading; or nothing and a time
+Place = tuple[bytes, int]  # stream and number of a result
 
 
 class Known:
@@ -51,8 +54,8 @@ class Known:
         self.saved = 0  # activations that the record includes
         self.ticket = 0  # after which what was changed last is on the disk
         self.ahead: list[Record] = []  # what its node says, until all results are here; bound: claiming.MAX_AHEAD
-        self.published: dict[Cause, tuple[bytes, int]] = {}  # what has its result; bound: MAX_PUBLISHED
-        self.causes: dict[Cause, tuple[bytes, int]] = {}  # of results that came out of the group; bound: MAX_CAUSES
+        self.published: dict[Cause, list[Place]] = {}  # what has results, which in order; bound: MAX_PUBLISHED
+        self.causes: dict[Cause, bytes] = {}  # of results that came out of the group, their streams; bound: MAX_CAUSES
 
     @property
     def is_deleted(self) -> bool:
@@ -146,8 +149,8 @@ class Macros:
         known = self.known.get(topic[len(PREFIX) :])
         if known is not None and known.published:
             found = known.published.get(cause_of(cause))
-            if found is not None:
-                return found
+            if found:
+                return found[0]
         number = max(self._numbers.get(stream, 0), self.last_number(stream)) + 1
         self._numbers[stream] = number
         return stream, number
@@ -227,14 +230,24 @@ class Macros:
 
 
 def cause_of(cause: Sample) -> Cause:
-    """By what a result is known again."""
-    return (cause.stream, cause.number) if cause.stream else (b"", cause.time)
+    """By what a result is known again: wherever the macros ran that lie between, this is the same."""
+    return cause.origin if cause.origin[0] else (b"", cause.time)
+
+
+def cause_in(message: Message) -> Cause:
+    """The same, as a result of a group says it; raises `BadPacket`."""
+    cause = read_lineage(message.lineage).cause
+    return (b"", message.time) if cause is None else numbered(cause)
 
 
 def sample_of_message(message: Message, stream: bytes, number: int) -> Sample:
     """A message as macros see it; unit and quality are those its user properties say."""
     payload = message.payload
     sample = sample_of(message.topic.decode(), message.time, format_of(payload), payload, stream, number)
+    if message.lineage and message.topic.startswith(RESULTS):
+        root = cause_in(message)
+        if root[0]:
+            sample = sample._replace(root=root)
     if not message.kept:
         return sample
     said = {name: value for name, value in user_properties(message.kept) if name in {b"unit", b"quality"}}

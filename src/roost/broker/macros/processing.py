@@ -68,7 +68,8 @@ def _mark(macros: Macros, now: int) -> None:
 def publish_result(core: Core, macros: Macros, result: Publish, now: int) -> bool:
     """Publish a result, unless it was published before."""
     known = macros.known.get(result.name)
-    if known is not None and known.published.pop(cause_of(result.cause), None) is not None:
+    if known is not None and (places := known.published.get(cause_of(result.cause))):
+        del places[0]
         macros.repeated += 1
         return False
     macros.published += 1
@@ -109,8 +110,8 @@ def inserted(core: Core, macros: Macros, ticket: int, refusal: str, now: int) ->
 
 
 def _lineage(result: Publish) -> bytes:
-    cause = result.cause
-    named = Name(key_of(cause.stream, cause.number)) if cause.stream else None
+    stream, number = result.cause.origin
+    named = Name(key_of(stream, number)) if stream else None
     job = f"{result.topic}@{result.version}"
     if len(job.encode()) > MAX_JOB_BYTES:
         job = ""
