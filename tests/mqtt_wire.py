@@ -135,11 +135,8 @@ class Load:
         while not self._is_over:
             self.count += 1
             for topic in self._topics:
-                await self._device.say(topic, str(self.count), properties=self._properties(topic))
+                await self._device.say(topic, str(self.count))
         await self._device.acknowledged()
-
-    def _properties(self, topic: str) -> bytes:
-        return packets.props(user=[(b"unit", b"Cel"), (b"from", topic.encode())]) if self._device.version == 5 else b""
 
     async def more(self, count: int) -> None:
         """Wait until there are so many more."""

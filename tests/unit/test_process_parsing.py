@@ -28,6 +28,9 @@ from roost.wire.senml import Quality, Value, encode_values
         (JSON, b"\xff", b"\xff"),
         (SENML_CBOR, b"no cbor", "no cbor"),
         (SENML_JSON, b'[{"n":"a","v":1},{"n":"b","vs":"x"}]', {"a": 1, "b": "x"}),
+        (JSON, b'[{"n":"a","v":21.5}]', 21.5),
+        (JSON, b'[{"n":"a"}]', [{"n": "a"}]),
+        (JSON, b'[{"x":1}]', [{"x": 1}]),
         (9999, b"x", "x"),
     ],
 )
@@ -42,6 +45,8 @@ def test_units_and_quality_go_with_the_value() -> None:
     assert sample_of("t", 5, SENML_CBOR, both) == Sample("t", 5, {"a": 1, "b": 2}, "", "bad")
     said = sample_of("t", 5, JSON, b'{"value": 3, "unit": "V", "quality": "bad"}')
     assert (said.unit, said.quality) == ("V", "bad")
+    pack = sample_of("t", 5, JSON, b'[{"n":"a","u":"Cel","v":21.5}]')
+    assert (pack.value, pack.unit) == (21.5, "Cel")
 
 
 def test_a_record_that_has_a_sum_only_is_its_sum() -> None:

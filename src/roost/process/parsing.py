@@ -1,8 +1,9 @@
 """A reading as a sample: the payload and its format give the value that macros see (`roost.process.sample`).
 
 SenML is read by `roost.wire.values`; of several records each is a member by its name, and the worst quality is that of
-all. JSON is taken as it is; an object that says its unit and quality gives them too. A payload that is not of its
-format is text, or bytes if it is not UTF-8. Nothing here raises: what a sensor sends is what a macro gets.
+all; a pack in JSON need not say that it is one. Other JSON is taken as it is; an object that says its unit and quality
+gives them too. A payload that is not of its format is text, or bytes if it is not UTF-8. Nothing here raises: what a
+sensor sends is what a macro gets.
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ def sample_of(topic: str, time: int, format_: int, payload: bytes, stream: bytes
             value = _text(payload)
     elif format_ == JSON:
         value = _json(payload)
-        if isinstance(value, dict) and "value" in value:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            packed = values_of(JSON, payload)
+            if packed:
+                value, unit, quality = _measured(packed)
+        elif isinstance(value, dict) and "value" in value:
             said_unit, said_quality = value.get("unit"), value.get("quality")
             unit = said_unit if isinstance(said_unit, str) else ""
             quality = said_quality if isinstance(said_quality, str) else GOOD
