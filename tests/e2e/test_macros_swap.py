@@ -38,7 +38,8 @@ def test_every_reading_has_one_result_of_the_version_that_was_in_effect(tmp_path
             await load.more(BETWEEN)
             load.stop()
             await working
-            expected = [[version, number] for version in range(1, SWAPS + 1) for number in range(*window(bounds, version))]
+            versions = range(1, SWAPS + 1)
+            expected = [[version, number] for version in versions for number in range(*window(bounds, version))]
             await display.until(lambda: len(display.got) >= len(expected))
             await display.settle()
             assert [json.loads(each) for each in display.payloads] == expected

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 from tests.live_nodes import Home, LiveNode
@@ -71,7 +70,9 @@ class Room:
         self.node = node
         self.count = sensors
         self.audience = subscribers
-        self.expected = average({str(each): [float(reading(each, turn)) for turn in range(3)] for each in range(sensors)})
+        self.expected = average(
+            {str(each): [float(reading(each, turn)) for turn in range(3)] for each in range(sensors)}
+        )
 
     async def enter(self, stack: AsyncExitStack) -> None:
         self.sensors = [await stack.enter_async_context(wire(self.node.port)) for _ in range(self.count)]

@@ -50,8 +50,8 @@ def look(core: Core, macros: Macros, now: int) -> None:
     names = [known.record.name for known in macros.known.values() if _is_ours_to_run(core, macros, known, now)]
     if names:
         for name in names:
-            known = macros.known[name]
-            known.record, known.ahead = _reached(core, macros, known, known.record), []
+            ours = macros.known[name]
+            ours.record, ours.ahead = _reached(core, macros, ours, ours.record), []
         take_up(core, macros, names, now)
         for name in names:
             if macros.runs(name):
