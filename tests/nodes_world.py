@@ -17,6 +17,7 @@ from tests.broker_world import Client, World
 
 from roost.broker.effects import Insert
 from roost.broker.macros.macros import Macros
+from roost.broker.macros.order import before
 from roost.broker.message import Message
 from roost.broker.patterns import matches
 from roost.broker.roaming import Roaming
@@ -129,7 +130,12 @@ class Node(World):
         self.run(self.broker.stored([message], {stream: number}, self.now))
 
     def behind(self) -> list[bytes]:
-        return [stream for stream, held in self.streams.items() if len(held) > self.handed.get(stream, 0)]
+        """The streams of which the next reading can be handed on."""
+        found = [(stream, held, self.handed.get(stream, 0)) for stream, held in self.streams.items()]
+        return [stream for stream, held, done in found if len(held) > done and not self._is_early(held[done])]
+
+    def _is_early(self, message: Message) -> bool:
+        return any(self.handed.get(stream, 0) < number for stream, number in before(message))
 
     def die(self) -> None:
         self.is_alive = False

@@ -9,6 +9,7 @@ from tests.nodes_world import Node
 from roost.broker.message import Message
 from roost.naming import Name
 from roost.process.definition import Definition
+from roost.repo.numbering import numbered
 
 MINUS: Definition = macro("minus", "-Noctua.topic('hall/a')")
 
@@ -181,6 +182,11 @@ def test_every_reading_has_one_result_whatever_dies(seed: int) -> None:
     got = bob.payloads()
     assert len(got) == len(set(got)) == readings
     assert {each.payload for each in street.results("each")} == set(got)
+    caused = {each.payload: numbered(causes([each])[0]) for each in street.results("each")}
+    last: dict[bytes, int] = {}
+    for stream, number in [caused[payload] for payload in got]:  # in the order of the readings of each stream
+        assert number > last.get(stream, 0)
+        last[stream] = number
     assert len(street.runners("each")) == len(street.runners("twice")) == 1
     assert set(causes(street.results("twice"))) == set(causes(street.results("each")))
     assert len(eve.payloads()) == readings

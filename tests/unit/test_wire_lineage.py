@@ -116,7 +116,7 @@ def test_what_is_no_lineage(body: str, reason: str) -> None:
 
 def test_a_second_element_that_is_not_critical_is_passed_over() -> None:
     once = ranges("0706080167080161" + "a7080700b10101b30103") + PROGRAM + "ac0161"
-    assert decoded(once + "ac0162" + "b400") == Lineage((), DIGEST, (InputRange(A, 1, 3),), "a")
+    assert decoded(once + "ac0162" + "b600") == Lineage((), DIGEST, (InputRange(A, 1, 3),), "a")
 
 
 def test_what_cannot_be_lineage() -> None:

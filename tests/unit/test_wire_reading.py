@@ -66,8 +66,8 @@ def test_what_is_no_reading(content: bytes, reason: str) -> None:
 
 
 def test_strangers_that_are_not_critical_are_ignored() -> None:
-    lineage = tlv(0xA6, bytes.fromhex(LINEAGE) + b"\xb4\x00").hex()
-    reading = decode_reading(envelope("b400" + GOOD + lineage + "b400" + lineage))
+    lineage = tlv(0xA6, bytes.fromhex(LINEAGE) + b"\xb6\x00").hex()
+    reading = decode_reading(envelope("b600" + GOOD + lineage + "b600" + lineage))
     assert reading == Reading(TIME, SENML_CBOR, b"", Lineage((Name.parse("/a"),), DIGEST))
 
 

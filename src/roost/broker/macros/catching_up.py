@@ -21,12 +21,15 @@ from roost.broker.recall import History
 from roost.broker.since import Since
 from roost.errors import BadMacro
 from roost.machine.contract import Effect, Note
+from roost.naming.name import Name
 from roost.process.definition import PREFIX
 from roost.process.effects import Publish
 from roost.process.macro import MAX_POSITION, MAX_ROOTS, Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
 from roost.process.sample import Sample
+from roost.repo.numbering import key_of
+from roost.wire.lineage import MAX_AFTER
 
 MAX_READINGS: Final = 200_000  # of a stream that are processed again
 MAX_RESULTS: Final = 100_000  # of a stream that are looked through
@@ -53,7 +56,7 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
     history = core.history
     if history is not None and macros.tree is not None:
         for known in taken:
-            _find_results(history, known)
+            _find_results(history, macros, known)
             _recall(history, side.macro(known.record.name))
         samples = _missed(history, [(known, side.macro(known.record.name)) for known in taken])
         _publish(core, macros, [*side.arrived(samples, now), *side.tick(now)], now)
@@ -99,15 +102,20 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
     macros.samples = []
 
 
-def _find_results(history: History, known: Known) -> None:
-    """Find out what has its result: those that are behind what the record includes."""
+def _find_results(history: History, macros: Macros, known: Known) -> None:
+    """Find out what has its result: those that are behind what the record includes. Ours come after all of others."""
+    topic = PREFIX + known.record.name
     published: dict[Cause, list[Place]] = {}
-    for stream in history.streams((PREFIX + known.record.name).encode()):
-        low = known.record.results.get(stream, 0) + 1
-        for number, message in _read(history, stream, low, _END, MAX_RESULTS):
+    after: list[Name] = []
+    for stream in history.streams(topic.encode()):
+        last = max(history.present(stream), known.record.results.get(stream, 0))
+        for number, message in _read(history, stream, known.record.results.get(stream, 0) + 1, _END, MAX_RESULTS):
+            last = max(last, number)
             if message is not None and message.lineage:
                 published.setdefault(cause_in(message), []).append((stream, number))
-    known.published = published
+        if last and stream != macros.stream_of(topic):
+            after.append(Name(key_of(stream, last)))
+    known.published, known.after = published, tuple(after[:MAX_AFTER])
 
 
 def _recall(history: History, macro: Macro) -> None:

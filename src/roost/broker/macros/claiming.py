@@ -19,7 +19,7 @@ from roost.broker.choosing import rank
 from roost.broker.core import Core
 from roost.broker.macros.catching_up import present_of, take_up
 from roost.broker.macros.macros import Known, Macros
-from roost.broker.macros.processing import keep, save
+from roost.broker.macros.processing import act, keep, save
 from roost.broker.macros.record import Record
 from roost.broker.nodes import SILENCE
 from roost.errors import BadMacro
@@ -198,7 +198,8 @@ def _is_later(said: Record, record: Record) -> bool:
 
 
 def _stop(core: Core, macros: Macros, known: Known, now: int) -> None:
-    """Run a macro here no more."""
+    """Run a macro here no more; what was due has its results."""
+    act(core, macros, macros.processor.tick(now), now)
     effects = macros.processor.undefine(known.record.name, now)
     core.effects += [each for each in effects if isinstance(each, Note)]
     known.is_here = False

@@ -54,6 +54,7 @@ class Known:
         self.saved = 0  # activations that the record includes
         self.ticket = 0  # after which what was changed last is on the disk
         self.ahead: list[Record] = []  # what its node says, until all results are here; bound: claiming.MAX_AHEAD
+        self.after: tuple[Name, ...] = ()  # what its next result comes after, in other streams; bound: MAX_AFTER
         self.published: dict[Cause, list[Place]] = {}  # what has results, which in order; bound: MAX_PUBLISHED
         self.causes: dict[Cause, bytes] = {}  # of results that came out of the group, their streams; bound: MAX_CAUSES
 

@@ -1,7 +1,7 @@
 """The order of results that two nodes have published: those of the node that took a macro over come after the others.
 
-Streams arrive each in its own order, and those of two nodes in any. So the first result of a node that has taken a macro
-up says in its lineage (`After`) which results it knows of in other streams, and whoever hands on waits for these.
+Streams arrive each in its own order, and those of two nodes in any. So the first result of a node that has taken a
+macro up says in its lineage (`After`) which results it knows of in other streams, and who hands on waits for these.
 """
 
 from __future__ import annotations

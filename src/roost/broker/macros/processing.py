@@ -74,7 +74,11 @@ def publish_result(core: Core, macros: Macros, result: Publish, now: int) -> boo
         return False
     macros.published += 1
     topic = result.topic.encode()
-    lineage = _lineage(result) if result.stream else b""
+    lineage = b""
+    if result.stream:
+        lineage = _lineage(result, () if known is None else known.after)
+        if known is not None:
+            known.after = ()
     time = result.time if result.stream else now
     message = Message(topic, result.payload, QOS, False, b"", 0, b"", time, None, 0, lineage)  # noqa: FBT003  a C call
     place(core, macros, message, now)
@@ -109,13 +113,13 @@ def inserted(core: Core, macros: Macros, ticket: int, refusal: str, now: int) ->
         macros.place_at = now + SECOND
 
 
-def _lineage(result: Publish) -> bytes:
+def _lineage(result: Publish, after: tuple[Name, ...]) -> bytes:
     stream, number = result.cause.origin
     named = Name(key_of(stream, number)) if stream else None
     job = f"{result.topic}@{result.version}"
     if len(job.encode()) > MAX_JOB_BYTES:
         job = ""
-    return lineage_of(result.program, ranges=_ranges(result.inputs), job=job, cause=named).encode()
+    return lineage_of(result.program, ranges=_ranges(result.inputs), job=job, cause=named, after=after).encode()
 
 
 def _ranges(inputs: tuple[tuple[bytes, int], ...]) -> list[InputRange]:
