@@ -1,12 +1,17 @@
 """Readings of a group as messages, in the order of their streams."""
 
 import pytest
-from tests.gateway_world import GROUP, START, Beside, posted, replicate
+from tests.gateway_world import GROUP, START, Beside, bring, posted, replicate
 
 from roost.broker.succession import GAP, Succession
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.repo.store import Batch
+from roost.wire import make_data
+from roost.wire.digest import DigestSigner
+from roost.wire.envelope import posting_bytes, reading_bytes
+from roost.wire.lineage import lineage_of
+from roost.wire.reading import TEXT
 from roost.wire.senml import Quality, Value
 
 
@@ -140,3 +145,36 @@ def test_what_holds_on_is_handed_on_however_old_it_is() -> None:
     beside.save()
     fresh = Succession(GROUP, beside.repo, START, {})
     assert [message.payload for message in fresh.begin(START).messages] == [b"on"]
+
+
+def result(beside: Beside, gate: str, number: int, *after: int) -> None:
+    """Have a result of a macro come from another node, behind some of the node that ran it before."""
+    stream = GROUP.name + Name.parse(f"/{gate}/Noctua/x")
+    others = tuple([numbered(GROUP.name + Name.parse("/Old/Noctua/x"), each) for each in after])
+    lineage = lineage_of(bytes(32), inputs=[numbered(stream, 1)], after=others).encode()
+    content = reading_bytes(
+        START, TEXT, b"%b %d" % (gate.encode(), number), lineage + posting_bytes(1, False, b"", -1, 0, b"")
+    )
+    bring(beside, make_data(numbered(stream, number), content, DigestSigner()))
+
+
+def test_results_of_a_node_that_took_over_come_after_those_of_the_node_before() -> None:
+    beside = Beside()
+    result(beside, "New", 1, 2)
+    result(beside, "New", 2)
+    result(beside, "Old", 1)
+    assert [payload for _, payload in beside.seen()] == ["Old 1"]
+    result(beside, "Old", 2)
+    assert [payload for _, payload in beside.seen()] == ["Old 1", "Old 2", "New 1", "New 2"]
+    assert beside.succession.deadline() is None
+
+
+def test_results_that_come_after_what_never_comes_are_handed_on_in_the_end() -> None:
+    beside = Beside()
+    result(beside, "New", 1, 2)
+    result(beside, "New", 2)
+    due = beside.succession.deadline()
+    assert due == beside.now + GAP
+    assert beside.succession.tick(due - 1).messages == []
+    assert [each.payload for each in beside.succession.tick(due).messages] == [b"New 1", b"New 2"]
+    assert beside.succession.deadline() is None
