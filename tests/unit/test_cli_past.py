@@ -18,6 +18,7 @@ from roost.naming.building import numbered
 from roost.naming.topic import topic_of_name
 from roost.pipeline.archive.manifest import GroupArchive
 from roost.pipeline.archive.ports import Source
+from roost.pipeline.macros_history import Wanted
 from roost.process.sample import Sample
 from roost.wire import DigestSigner, make_data
 from roost.wire.posting import Posting
@@ -40,7 +41,7 @@ def read(
     filters: Sequence[str], archive: GroupArchive, source: Source | None, since: int = 0
 ) -> tuple[list[Sample], Past]:
     with Spool() as spool:
-        past = Past(spool, filters, since, lambda _: None)
+        past = Past(spool, Wanted(tuple(filters), since), lambda _: None)
         past.group(archive, source)
         return list(spool), past
 

@@ -101,9 +101,11 @@ def test_slices_give_what_one_go_gives(name: str) -> None:
     assert made_of([*ran(work, iter(by_parts(work, READS)))]) == on_one_node([BY_NAME[name]], READS)
 
 
-@pytest.mark.parametrize(("definition", "told"), [(BY_NAME["counted"], [True, False]), (SEARCHING, [False, True])])
+@pytest.mark.parametrize(
+    ("definition", "told"), [(BY_NAME["counted"], [True, {}]), (SEARCHING, [False, {"search": ["home/rear_temp"]}])]
+)
 def test_a_slice_says_that_its_macro_keeps_state_or_names_what_its_code_does_not_show(
-    definition: Definition, told: list[bool]
+    definition: Definition, told: list[object]
 ) -> None:
     work = cut(definition, [READS[len(READS) // 2].time])
     ended = [row[ENDED] for batch in ran(work, iter(by_parts(work, READS))) for row in batch.to_pylist()]
@@ -116,7 +118,7 @@ def test_what_a_run_names_first_is_found_in_what_came_before() -> None:
     found = next(each for each in made if each.payload not in (None, b"0"))
     before = [read for read in READS if read.topic == "home/rear_temp" and read.time <= found.time]
     assert len(found.inputs) == min(3, len(before))
-    assert remembering.is_searching
+    assert remembering.found()
 
 
 @pytest.mark.parametrize("name", ["pairs", "often", "warm"])

@@ -8,37 +8,34 @@ macro refers to are read.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from roost.broker.macros.macros import sample_of_message
 from roost.broker.readable import message_of
-from roost.errors import BadConfig, BadTopic, Unreachable
+from roost.errors import BadConfig, Unreachable
 from roost.naming import Name
-from roost.naming.topic import topic_of_name
 from roost.process.sample import GOOD, Sample
-from roost.process.wildcards import matches
 
 if TYPE_CHECKING:
     from roost.cli._http import Login
     from roost.cli._spool import Spool
-    from roost.pipeline.archive.manifest import GroupArchive, Manifest
+    from roost.pipeline.archive.manifest import GroupArchive
     from roost.pipeline.archive.ports import Source
+    from roost.pipeline.macros_history import Lying, Wanted
 
-_ATTEMPTS: Final = 5
+ATTEMPTS: Final = 5  # while an archive is compacted, or takes over from the repos, under the question
 _PAGE: Final = 1000  # readings of an answer
 
 
 class Past:
     """Reads what macros refer to into a spool, from a time on (ns); `say` is told how many there are by now."""
 
-    def __init__(self, spool: Spool, filters: Sequence[str], since: int, say: Callable[[int], None]) -> None:
+    def __init__(self, spool: Spool, wanted: Wanted, say: Callable[[int], None]) -> None:
         self.unreadable = 0  # sealed, or no readings
         self.lost = 0  # neither archived nor at a repo that can be reached
         self._spool: Final = spool
-        self._filters: Final = filters
-        self._since: Final = since
+        self._wanted: Final = wanted
         self._say: Final = say
         self._read = 0
 
@@ -46,41 +43,39 @@ class Past:
 
     def group(self, archive: GroupArchive, source: Source | None) -> None:
         """Read a group; without a source, what is archived."""
-        from roost.pipeline.archive.lacking import lacking
+        from roost.pipeline.macros_history import where
 
-        for _ in range(_ATTEMPTS):
-            manifest = archive.manifest()
+        for _ in range(ATTEMPTS):
+            place = where(archive, source, self._wanted)
             try:
-                self._archived(archive, manifest)
+                self._archived(archive, place)
             except FileNotFoundError:  # compacted meanwhile
                 continue
             if source is None:
                 return
-            lacks = lacking(source, archive.group, manifest, first=source.boundaries(self._since))
-            stretches = [each for each in lacks.stretches if self._is_wanted(archive.group, each[0])]
             dropped = False
-            self.lost = 0
-            for piece in source.read(stretches):
+            lost = 0
+            for piece in source.read(place.stretches):
                 self._take(self._samples(archive.group, piece.stream, piece.packets))
-                self.lost += len(piece.missing) + len(piece.refused)
+                lost += len(piece.missing) + len(piece.refused)
                 dropped = dropped or bool(piece.dropped)
-            if not dropped or archive.manifest().files == manifest.files:
+            if not dropped or archive.manifest().files == place.manifest.files:
+                self.lost += lost
                 return
-        raise Unreachable(f"the archive of {archive.group} changed {_ATTEMPTS} times while it was read: ask again")
+        raise changed_too_often(archive.group)
 
-    def _archived(self, archive: GroupArchive, manifest: Manifest) -> None:
+    def _archived(self, archive: GroupArchive, place: Lying) -> None:
         import pyarrow.dataset as ds
 
         from roost.pipeline.archive.layout import ARCHIVED, WIRE
-        from roost.pipeline.archive.query import Asked, files_of
+        from roost.pipeline.archive.query import Asked
 
-        streams = [each for each in manifest.covered.streams if self._is_wanted(archive.group, Name.parse(each))]
-        if not streams:
+        if not place.files:
             return
-        asked = Asked(since=self._since)
-        paths = [archive.folder.inside(f"{archive.path}/{path}") for path in files_of(manifest, asked)]
+        asked = Asked(since=self._wanted.since)
+        paths = [archive.folder.inside(f"{archive.path}/{path}") for path in place.files]
         files = ds.dataset(paths, schema=ARCHIVED, format="parquet", filesystem=archive.folder.filesystem)
-        for batch in files.to_batches(columns=["stream", "seq", WIRE], filter=asked.condition(streams)):
+        for batch in files.to_batches(columns=["stream", "seq", WIRE], filter=asked.condition(list(place.streams))):
             names = {each: Name.parse(each) for each in batch.column("stream").unique().to_pylist()}
             rows: Iterable[tuple[Any, ...]] = zip(*[column.to_pylist() for column in batch.columns], strict=True)
             self._take(
@@ -89,12 +84,6 @@ class Past:
                 for sample in self._samples(archive.group, names[stream], [(number, wire)])
             )
 
-    def _is_wanted(self, group: Name, stream: Name) -> bool:
-        return any(self._matches(topic) for topic in _topics_of(group, stream))
-
-    def _matches(self, topic: str) -> bool:
-        return any(matches(each, topic) for each in self._filters)
-
     def _samples(self, group: Name, stream: Name, packets: Iterable[tuple[int, bytes]]) -> Iterator[Sample]:
         for number, wire in packets:
             message = message_of(len(group), stream, number, wire)
@@ -102,7 +91,7 @@ class Past:
                 self.unreadable += 1
                 continue
             sample = sample_of_message(message, stream.value, number)
-            if sample.time >= self._since and self._matches(sample.topic):
+            if self._wanted.has(sample.topic, sample.time):
                 yield sample
 
     def _take(self, samples: Iterable[Sample]) -> int:
@@ -117,12 +106,12 @@ class Past:
         """Read page by page, each from the time of the last reading on; what comes again with it is left out."""
         from roost.cli._http import ask, path_of
 
-        for each in self._filters:
-            since, seen = self._since, set[tuple[str, int, int]]()  # of the page before
+        for each in self._wanted.filters:
+            since, seen = self._wanted.since, set[tuple[str, int, int]]()  # of the page before
             while True:
                 path = path_of("topics", each, since=_iso(since), limit=str(_PAGE))
                 page = [_told(url, row) for row in _rows(url, ask(url, "GET", path, user=login))]
-                new = [sample for sample in page if sample.time >= self._since and _mark(sample) not in seen]
+                new = [sample for sample in page if sample.time >= self._wanted.since and _mark(sample) not in seen]
                 if not new:
                     break
                 self._take(new)
@@ -130,13 +119,9 @@ class Past:
                 since = max(sample.time for sample in page)
 
 
-def _topics_of(group: Name, stream: Name) -> list[str]:
-    """On which topics the readings of a stream may be: behind the panel if they came over MQTT, else its whole name."""
-    topics: list[str] = []
-    for name in (stream.suffix(len(group) + 1), stream):
-        with suppress(BadTopic):
-            topics.append(topic_of_name(name))
-    return topics
+def changed_too_often(group: Name) -> Unreachable:
+    """Say that an archive could not be read for all that is done with it."""
+    return Unreachable(f"the archive of {group} changed {ATTEMPTS} times while it was read: ask again")
 
 
 def _mark(sample: Sample) -> tuple[str, int, int]:

@@ -58,6 +58,12 @@ def _add_past(parser: argparse.ArgumentParser) -> None:
     past.add_argument("--group", metavar="GROUP", action="append", default=[], help="a group not archived; repeatable")
     past.add_argument("--archive", metavar="DIR", help="the archive, a folder or a URI (default: ROOST_HOME/archive)")
     past.add_argument("--archive-only", action="store_true", help="leave the repos alone")
+    past.add_argument(
+        "--spark",
+        action=argparse.BooleanOptionalAction,
+        help="have Spark go through archive and repos, or this process (default: Spark if the history is long)",
+    )
+    past.add_argument("--master", metavar="URL", help="where Spark runs (default: on this machine)")
     add_at(parser)
     node = parser.add_argument_group("a node", "whose past it is, unless there is a file, group or archive; over HTTP")
     node.add_argument("--node", metavar="URL", help=f"its address (for macros by name the default is {URL})")

@@ -1,9 +1,10 @@
 """Macros over a history on Spark: the runs that `roost.process.replay` makes of the same readings, to the bit.
 
-    rows = readings_of(spark, "/BigCompany/Building1/Electricity", repos="…")
+    rows = past.rows(spark)                      of archive and repos, `roost.pipeline.macros_history`
     runs = replay_on_spark(rows, [definition_of({"name": "home/tempC", "code": "…"})])
 
-The result has a row for each run (`roost.pipeline.macros_rows.RUN`), in no order; `runs.orderBy("time", …)` has one.
+The result has a row for each run (`roost.pipeline.macros_rows.RUN`), in no order; `replayed` also tells how macros
+fared, and what people are told of each run (`TOLD`), which has an order, `IN_TURN`.
 How the work is shared out, and why that changes nothing, is in `roost.pipeline.macros_plan`. Whether runs kept state or
 named topics that their code does not show is known when they are done; if they did, it is done again as it has to be:
 in one go, or, where topics were not known, all macros together over all readings.
@@ -11,7 +12,7 @@ in one go, or, where topics were not known, all macros together over all reading
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
@@ -26,7 +27,8 @@ from pyspark.storagelevel import StorageLevel
 from roost.pipeline import macros_tasks as tasks
 from roost.pipeline.macros_past import Left
 from roost.pipeline.macros_plan import Together, can_be_cut, is_sound, looked_back_on, sets_of
-from roost.pipeline.macros_rows import ORDER, RUN, Read, read
+from roost.pipeline.macros_replay import COUNTED
+from roost.pipeline.macros_rows import ORDER, RUN, TOLD, Read, read
 from roost.pipeline.macros_tasks import ENDED, FILTER, PART, RAN, ROUTED, SEEN, Work
 from roost.process.definition import Definition
 
@@ -38,11 +40,20 @@ class Ended(NamedTuple):
     """What a part says at its end; `left` is empty if nobody goes on from there."""
 
     is_stateful: bool
-    is_searching: bool
+    found: Mapping[str, Sequence[str]]  # by macro, what runs named and its code does not show
     taken: int  # readings
     results: int
     newest: int  # event time of a reading
+    counts: Mapping[str, Sequence[int]]  # by macro, see `COUNTED`
     left: bytes
+
+
+class Replayed(NamedTuple):
+    """What came of a replay."""
+
+    runs: DataFrame
+    counts: Mapping[str, Sequence[int]]  # by macro, see `COUNTED`
+    found: Mapping[str, Sequence[str]]  # by macro, the topics that runs named and its code does not show
 
 
 def replay_on_spark(
@@ -57,22 +68,53 @@ def replay_on_spark(
     `streams` are the names of the streams of results by topic, if these are to be numbered; `slices` is into how many
     slices of time a macro may be cut, by default as many as pay. It is done when this returns, and held on disk.
     """
+    return replayed(rows, definitions, streams=streams, slices=slices).runs
+
+
+def replayed(
+    rows: DataFrame,
+    definitions: Sequence[Definition],
+    *,
+    streams: Mapping[str, bytes] | None = None,
+    slices: int | None = None,
+    remember: bool = True,
+    tells: bool = False,
+) -> Replayed:
+    """The same, with how macros fared. With `tells`, runs are rows of `TOLD`.
+
+    Without `remember`, what runs name and their code does not show begins empty, as in `roost.process.replay`.
+    """
     sets = sets_of(definitions)
     bounds = _bounds(rows, slices)
     cuts = [can_be_cut(together, len(bounds) + 1) for together in sets]
     work = Work(
         tuple(replace(each, bounds=bounds) if cut else each for each, cut in zip(sets, cuts, strict=True)),
         streams=dict(streams or {}),
+        tells=tells,
     )
     work = _sound(rows, work) if any(each.bounds for each in work.sets) else work
     runs, ends = run(rows, work)
-    if any(end.is_searching for end in ends.values()):
-        work = replace(work, sets=(Together(tuple(definitions), ()),), left={}, remember=True)
+    if any(end.found for end in ends.values()):
+        work = replace(work, sets=(Together(tuple(definitions), ()),), left={}, remember=remember)
         runs, ends = run(rows, work)
     elif any(end.is_stateful for part, end in ends.items() if work.of(part).bounds):
         work = replace(work, sets=tuple(replace(each, bounds=()) for each in work.sets), left={})
         runs, ends = run(rows, work)
-    return _numbered(runs.filter(F.col(ENDED).isNull()).select(*RUN.names), work)
+    made = runs.filter(F.col(ENDED).isNull()).select(*(TOLD if tells else RUN).names)
+    return Replayed(_numbered(made, work), _summed(definitions, ends.values()), _found(ends.values()))
+
+
+def _summed(definitions: Sequence[Definition], ends: Collection[Ended]) -> dict[str, list[int]]:
+    sums = {each.name: [0] * len(COUNTED) for each in definitions}
+    for end in ends:
+        for name, counts in end.counts.items():
+            sums[name] = [one + other for one, other in zip(sums[name], counts, strict=True)]
+    return sums
+
+
+def _found(ends: Collection[Ended]) -> dict[str, list[str]]:
+    names = sorted({name for end in ends for name in end.found})
+    return {name: sorted({topic for end in ends for topic in end.found.get(name, ())}) for name in names}
 
 
 def _bounds(rows: DataFrame, slices: int | None) -> tuple[int, ...]:

@@ -8,8 +8,10 @@ to be: so this is what a task does with a part of a history, and with a batch of
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter_ns
 from typing import Final
 
 from roost.errors import BadMacro
@@ -23,11 +25,15 @@ from roost.process.engine import Engine
 from roost.process.macro import Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
+from roost.process.runner import untimed
 from roost.process.sample import Sample
+from roost.process.telling import replayed_told
 from roost.process.trace import Run
 
+COUNTED: Final = ("activations", "waited", "runs", "results", "failures")  # of a macro
 MAX_SAMPLES: Final = 100_000_000  # in the window of a replay, which references bound long before
 _UNLIMITED: Final = 1_000_000  # runs per second, the most that a definition can say
+_DUE: Final = Sample("", 0, None)  # what sets off what is due
 
 
 class Replay:
@@ -35,7 +41,7 @@ class Replay:
 
     `streams` are the names of the streams of their results, by topic, where these have one. They go on from what
     another replay `left`; one that has another code now is of the next version. With `remember`, runs find what came
-    before them under names that their code does not show.
+    before them under names that their code does not show. With `tells`, rows say all that people are told of a run.
     """
 
     def __init__(
@@ -46,6 +52,7 @@ class Replay:
         streams: Mapping[str, bytes] | None = None,
         left: Left | None = None,
         remember: bool = False,
+        tells: bool = False,
     ) -> None:
         """Take all macros in; raises `BadMacro`."""
         before = Left() if left is None else left
@@ -56,19 +63,29 @@ class Replay:
         self._numbers: Final = dict(before.numbers)  # by topic
         self._streams: Final = dict(streams or {})
         self._remember: Final = remember
+        self._tells: Final = tells
         self._past: Final = Past(before.samples)
         self._clock = 0
-        self.processor: Final = Processor(engines, self._past, reserve=self._reserve, max_samples=MAX_SAMPLES)
+        self.processor: Final = Processor(
+            engines,
+            self._past,
+            reserve=self._reserve,
+            stopwatch=perf_counter_ns if tells else untimed,
+            max_samples=MAX_SAMPLES,
+        )
         for definition in definitions:
             self._begin(definition, before)
         self._macros: Final = [self.processor.macro(name) for name in self.processor.macros()]
         self._runs: Final = dict.fromkeys(self.processor.macros(), 0)  # counted so far, by macro
         self._last: Final[dict[str, Run]] = {}  # by macro
 
-    @property
-    def is_searching(self) -> bool:
-        """Whether a run named what its code does not show."""
-        return any(macro.found for macro in self._macros)
+    def counts(self) -> dict[str, tuple[int, ...]]:
+        """How each macro fared, as `COUNTED` says."""
+        return {macro.name: tuple([getattr(macro, each) for each in COUNTED]) for macro in self._macros}
+
+    def found(self) -> dict[str, list[str]]:
+        """By macro, what runs named and their code does not show."""
+        return {macro.name: sorted(each.topic for each in macro.found) for macro in self._macros if macro.found}
 
     # -- what comes
 
@@ -81,7 +98,7 @@ class Replay:
         self._clock = max(self._clock, sample.time)
         if self._remember:
             self._past.add(sample)  # before it arrives: a run may name its topic for the first time
-        return made + self._made(self.processor.arrived([sample], self._clock))
+        return made + self._made(self.processor.arrived([sample], self._clock), sample)
 
     def finish(self) -> list[Made]:
         """Nothing more comes: do all that is due."""
@@ -90,7 +107,7 @@ class Replay:
     def _due(self, until: int | None) -> list[Made]:
         made: list[Made] = []
         while (due := self.processor.deadline()) is not None and (until is None or due <= until):
-            made += self._made(self.processor.tick(due))
+            made += self._made(self.processor.tick(due), _DUE)
         return made
 
     # -- where they stand
@@ -119,7 +136,7 @@ class Replay:
 
     # -- what it brought
 
-    def _made(self, effects: Sequence[Effect]) -> list[Made]:
+    def _made(self, effects: Sequence[Effect], origin: Sample) -> list[Made]:
         """A row for each run; a macro runs at most once for one reason, which all effects of a call have."""
         ran = [macro for macro in self._macros if macro.runs != self._runs[macro.name]]
         if not ran:
@@ -134,10 +151,17 @@ class Replay:
             if run is None or run is self._last.get(macro.name):  # it named what has too few values, and waits
                 continue
             self._last[macro.name] = run
-            made.append(_row(macro, run, published.get(macro.name)))
+            row = _row(macro, run, published.get(macro.name))
+            made.append(self._told(row, run, effects, origin) if self._tells else row)
         if self._remember:
             self._recall(made)
         return made
+
+    def _told(self, row: Made, run: Run, effects: Sequence[Effect], origin: Sample) -> Made:
+        state = next((each.state for each in effects if isinstance(each, KeepState) and each.name == row.name), None)
+        told = replayed_told(row.name, run._replace(payload=row.payload), state)
+        rank, _ = self.processor.dependencies.turn(row.name)
+        return row._replace(origin_stream=origin.stream, origin_number=origin.number, rank=rank, told=json.dumps(told))
 
     def _recall(self, made: Sequence[Made]) -> None:
         for each in made:

@@ -4,7 +4,8 @@ A row of `READING` is a reading as a node hands it to its macros; streams are th
 what belongs to no group; `unit` and `quality` are there if they were said beside the payload. A row of `RUN` says what
 a run was given and what it brought: a payload, nothing (a filter), or a failure. The replay order of readings is
 `ORDER`: event time, stream, number; where there is no stream, what is left of a reading decides, so that the order is
-one whoever sorts.
+one whoever sorts. A row of `TOLD` has all that people are told of a run, too; the order of runs is `IN_TURN`, which is
+that of `roost.process.replay` over readings of groups.
 
 The topic of a reading is the one that MQTT clients know: what stands behind the panel if it came over MQTT (it has a
 posting), the whole name of its stream if a sensor published it.
@@ -62,6 +63,18 @@ RUN: Final = pa.schema(
 )
 
 
+TOLD: Final = pa.schema(
+    [
+        *RUN,
+        pa.field("origin_stream", pa.binary()),  # of the reading that set it off, empty if it was due
+        pa.field("origin_number", pa.int64()),
+        pa.field("rank", pa.int32()),  # among all that the same reading set off
+        pa.field("told", pa.string()),  # JSON in ASCII, `roost.process.telling.replayed_told`
+    ]
+)
+IN_TURN: Final = ("time", "origin_stream", "origin_number", "rank", "name")
+
+
 class Read(NamedTuple):
     """A row of `READING`."""
 
@@ -108,6 +121,10 @@ class Made(NamedTuple):
     line: int
     column: int
     log: tuple[str, ...]
+    origin_stream: bytes = b""  # from here on, only where runs are told
+    origin_number: int = 0
+    rank: int = 0
+    told: str = ""
 
 
 def read(batch: pa.RecordBatch) -> Iterator[Read]:
@@ -125,11 +142,11 @@ def readings(rows: Sequence[Read]) -> pa.RecordBatch:
 
 
 def runs(made: Sequence[Made]) -> list[pa.Array]:
-    """The columns of `RUN`."""
-    columns: list[Any] = list(zip(*made, strict=True)) or [()] * len(RUN)
+    """The columns of `TOLD`."""
+    columns: list[Any] = list(zip(*made, strict=True)) or [()] * len(TOLD)
     at = RUN.get_field_index("inputs")
     columns[at] = [[{"stream": stream, "number": number} for stream, number in used] for used in columns[at]]
-    return [pa.array(column, field.type) for column, field in zip(columns, RUN, strict=True)]
+    return [pa.array(column, field.type) for column, field in zip(columns, TOLD, strict=True)]
 
 
 def reading_of(group: int, stream: Name, number: int, wire: bytes) -> Read | None:

@@ -92,7 +92,7 @@ class MacroStages:
         sets = everything if together else tuple(sets_of(definitions))
         work = Work(sets, dict.fromkeys(range(len(sets)), left), streams, remember=together, stays=stays)
         runs, ends = run(reads, work)
-        if not together and any(end.is_searching for end in ends.values()):
+        if not together and any(end.found for end in ends.values()):
             work = replace(work, sets=everything, left={0: left}, remember=True)
             runs, ends = run(reads, work)
         return runs, ends, work

@@ -19,12 +19,12 @@ import pyarrow as pa
 from roost.pipeline.macros_past import Left
 from roost.pipeline.macros_plan import Tail, Together
 from roost.pipeline.macros_replay import Replay
-from roost.pipeline.macros_rows import READING, RUN, Made, Read, read, runs
+from roost.pipeline.macros_rows import READING, TOLD, Made, Read, read, runs
 
 PART: Final = "part"
 ENDED: Final = "ended"  # what is said about a part that is done, in CBOR; such a row is no run
 ROUTED: Final = pa.schema([*READING, pa.field(PART, pa.int32())])
-RAN: Final = pa.schema([*RUN, pa.field(PART, pa.int32()), pa.field(ENDED, pa.binary())])
+RAN: Final = pa.schema([*TOLD, pa.field(PART, pa.int32()), pa.field(ENDED, pa.binary())])
 FILTER: Final = "filter"
 SEEN: Final = pa.schema([*ROUTED, pa.field(FILTER, pa.string()), pa.field(ENDED, pa.binary())])
 _AT_ONCE: Final = 2000  # rows of a batch that is given
@@ -43,6 +43,7 @@ class Work:
     streams: Mapping[str, bytes] = field(default_factory=dict)  # of results, by topic
     remember: bool = False
     stays: bool = False
+    tells: bool = False  # rows say all that people are told of a run
 
     @property
     def firsts(self) -> list[int]:
@@ -96,7 +97,9 @@ def ran(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
     for part, reads in _parts(batches):
         together = work.of(part)
         streams = work.streams if together.parts == 1 else {}  # slices cannot know how many results came before them
-        replay = Replay(together.definitions, streams=streams, left=work.left.get(part), remember=work.remember)
+        replay = Replay(
+            together.definitions, streams=streams, left=work.left.get(part), remember=work.remember, tells=work.tells
+        )
         made: list[Made] = []
         for each in reads():
             made += replay.take(each)
@@ -106,7 +109,8 @@ def ran(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         if not work.stays:
             made += replay.finish()
         left = replay.left().encode() if work.stays else b""
-        ended = (replay.is_stateful, replay.is_searching, replay.taken, replay.results, replay.newest, left)
+        counts = replay.taken, replay.results, replay.newest, replay.counts()
+        ended = (replay.is_stateful, replay.found(), *counts, left)
         yield written(made, part, cbor2.dumps(ended))
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -42,6 +43,7 @@ from roost.pipeline.columns import READINGS, WINDOWED, WITH_SUMS
 
 if TYPE_CHECKING:
     from roost.pipeline.driving import Driving, Narrow
+    from roost.pipeline.input import Input
     from roost.pipeline.options import SourceOptions
     from roost.pipeline.units import Unit
 
@@ -116,18 +118,24 @@ class _Reading:
         """The rows of a partition; where there is none to read, Spark asks for that."""
         if not isinstance(partition, UnitPartition):
             return
+        inputs = {wanted.name: wanted for wanted in self.options.inputs}
+        rows = self._rows(inputs, partition.units)
+        if any(wanted.sums for wanted in self.options.inputs):
+            from roost.pipeline.sums import handed_out
+
+            rows = handed_out(rows, inputs)
+        yield from rows
+
+    def _rows(self, inputs: Mapping[str, Input], units: Sequence[Unit]) -> Iterator[pa.RecordBatch]:
+        """Rows of units, group by group: topics have as many levels as they like, so readers are told the group."""
         from roost.host.stretches import StretchReader
         from roost.pipeline.rows import Rows
 
         options = self.options
-        inputs = {wanted.name: wanted for wanted in options.inputs}
-        with StretchReader(options.access) as reader:
-            rows = Rows(inputs, options.windowed, options.lost).read(partition.units, reader)
-            if any(wanted.sums for wanted in options.inputs):
-                from roost.pipeline.sums import handed_out
-
-                rows = handed_out(rows, inputs)
-            yield from rows
+        for group in dict.fromkeys([inputs[unit.input].group for unit in units]):
+            with StretchReader(replace(options.access, group=group)) as reader:
+                ours = [unit for unit in units if inputs[unit.input].group == group]
+                yield from Rows(inputs, options.windowed, options.lost).read(ours, reader)
 
 
 class StreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):

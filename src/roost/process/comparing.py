@@ -1,7 +1,8 @@
 """Two versions of macros over one history, activation by activation: the heart of `roost macro diff`.
 
 Both are handed the same samples (`roost.process.replay`). Runs belong together that have the same macro, time and
-cause; what they brought is compared, payload and format to the byte, and failures by what they say:
+cause, and were set off by the same sample; what they brought is compared (`verdict`), payload and format to the byte,
+and failures by what they say:
 
 | old     | new     | counted as                     |
 | ------- | ------- | ------------------------------ |
@@ -10,29 +11,54 @@ cause; what they brought is compared, payload and format to the byte, and failur
 | other   | result  | only new                       |
 | other   | other   | equal, or differs if they failed otherwise |
 
-Other is a failure, a run that returned nothing, or no run. Failures are counted on each side besides. Only the first
-differences are kept, so memory does not grow with the history.
+Other is a failure, a run that returned nothing, or no run. Failures are counted on each side besides. Differences are
+in the order of what set them off; of one sample those come first that the old version has. Only the first are kept, so
+memory does not grow with the history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from roost.process.definition import Definition
 from roost.process.engine import Engine
 from roost.process.replay import Replay, Replayed
+from roost.process.runner import untimed
 from roost.process.sample import Sample
 from roost.process.trace import Run
 
 MAX_KEPT: Final = 20
 
+EQUAL: Final = "equal"
 DIFFERS: Final = "differs"
 ONLY_OLD: Final = "only old"
 ONLY_NEW: Final = "only new"
 
-_Key: TypeAlias = tuple[str, int, str]  # macro, time, topic of the cause
+_Key: TypeAlias = tuple[int, bool, str, str]  # time, whether it was due, macro, topic of the cause
+
+
+class Brought(NamedTuple):
+    """What a run came to; by default, that of a run that returned nothing. Where in its code it failed is left out."""
+
+    payload: bytes | None = None
+    format: int = 0
+    kind: str = ""  # of a failure
+    message: str = ""
+
+
+def verdict(old: Brought, new: Brought) -> str:
+    """What two runs that belong together are counted as; no run is like one that returned nothing."""
+    had, has = old.payload is not None, new.payload is not None
+    if had == has:
+        return EQUAL if old == new else DIFFERS
+    return ONLY_OLD if had else ONLY_NEW
+
+
+def called_like(old: Sequence[Definition], new: Sequence[Definition]) -> dict[str, str]:
+    """By the names of old macros, those of the new ones that they are compared with; of one each, whatever it is."""
+    return {old[0].name: new[0].name} if len(old) == len(new) == 1 else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,13 @@ class Comparison:
         """How many activations are not as they were."""
         return self.differs + self.only_old + self.only_new
 
+    def count(self, found: str, times: int = 1) -> None:
+        """Count what a verdict was, so many times."""
+        self.equal += times if found == EQUAL else 0
+        self.differs += times if found == DIFFERS else 0
+        self.only_old += times if found == ONLY_OLD else 0
+        self.only_new += times if found == ONLY_NEW else 0
+
 
 class Comparing:
     """Two replays side by side; of one macro each, the names need not be the same."""
@@ -80,13 +113,14 @@ class Comparing:
         new: Sequence[Definition],
         engines: Mapping[str, Engine],
         max_kept: int = MAX_KEPT,
+        stopwatch: Callable[[], int] = untimed,
     ) -> None:
         """Take both in; raises `BadMacro`."""
         self.result: Final = Comparison()
-        self._old: Final = Replay(old, engines)
-        self._new: Final = Replay(new, engines)
+        self._old: Final = Replay(old, engines, stopwatch=stopwatch)
+        self._new: Final = Replay(new, engines, stopwatch=stopwatch)
         self._max_kept: Final = max_kept
-        self._called: Final = {old[0].name: new[0].name} if len(old) == len(new) == 1 else {}
+        self._called: Final = called_like(old, new)
 
     @property
     def filters(self) -> list[str]:
@@ -104,30 +138,19 @@ class Comparing:
         return self.result
 
     def _compare(self, old: Iterable[Replayed], new: Iterable[Replayed]) -> None:
-        before = {_key(self._called.get(each.macro, each.macro), each.run): each.run for each in old}
-        after = {_key(each.macro, each.run): each.run for each in new}
-        for key in {**before, **after}:
-            self._count(key[0], before.get(key), after.get(key))
+        before = {_key(self._called.get(each.macro, each.macro), each): each.run for each in old}
+        after = {_key(each.macro, each): each.run for each in new}
+        for key in sorted({**before, **after}, key=_moment):  # what was due comes before what arrived at its time
+            self._count(key[2], before.get(key), after.get(key))
 
     def _count(self, macro: str, old: Run | None, new: Run | None) -> None:
         result = self.result
         result.old_failures += old is not None and old.failure is not None
         result.new_failures += new is not None and new.failure is not None
-        had, has = old is not None and old.payload is not None, new is not None and new.payload is not None
-        if had == has and _brought(old) == _brought(new):
-            result.equal += 1
-            return
-        if had == has:
-            kind = DIFFERS
-            result.differs += 1
-        elif had:
-            kind = ONLY_OLD
-            result.only_old += 1
-        else:
-            kind = ONLY_NEW
-            result.only_new += 1
-        if len(result.first) < self._max_kept:
-            result.first.append(Difference(kind, macro, old, new))
+        found = verdict(_brought(old), _brought(new))
+        result.count(found)
+        if found != EQUAL and len(result.first) < self._max_kept:
+            result.first.append(Difference(found, macro, old, new))
 
 
 def compare(
@@ -144,14 +167,17 @@ def compare(
     return comparing.finish()
 
 
-def _key(macro: str, run: Run) -> _Key:
-    return macro, run.time, run.cause.topic
+def _key(macro: str, each: Replayed) -> _Key:
+    return each.run.time, each.origin is not None, macro, each.run.cause.topic
 
 
-def _brought(run: Run | None) -> tuple[bytes | None, int, str, str]:
-    """What a run came to; no run is like one that returned nothing. Where in the code it failed is no difference."""
+def _moment(key: _Key) -> tuple[int, bool]:
+    return key[0], key[1]
+
+
+def _brought(run: Run | None) -> Brought:
     if run is None:
-        return None, 0, "", ""
+        return Brought()
     failure = run.failure
     format_ = 0 if run.payload is None else run.format
-    return run.payload, format_, "" if failure is None else failure.kind, "" if failure is None else failure.message
+    return Brought(run.payload, format_, *(("", "") if failure is None else (failure.kind, failure.message)))

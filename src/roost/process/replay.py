@@ -40,6 +40,7 @@ class Replayed(NamedTuple):
     macro: str
     run: Run
     state: bytes | None = None  # what it keeps from here on, None if that is as before
+    origin: Sample | None = None  # what arrived, and set all of it off; None if that was due
 
 
 class NoHistory:
@@ -78,17 +79,17 @@ class Replay:
         """Hand a sample in, after what is due by then; the runs, each behind those it depends on."""
         found: list[Replayed] = []
         while (due := self.processor.deadline()) is not None and due <= sample.time:
-            found += self._ran(self.processor.tick(due))
-        return found + self._ran(self.processor.arrived([sample], sample.time))
+            found += self._ran(self.processor.tick(due), None)
+        return found + self._ran(self.processor.arrived([sample], sample.time), sample)
 
     def finish(self) -> list[Replayed]:
         """Run what is due after the last sample."""
         found: list[Replayed] = []
         while (due := self.processor.deadline()) is not None:
-            found += self._ran(self.processor.tick(due))
+            found += self._ran(self.processor.tick(due), None)
         return found
 
-    def _ran(self, effects: Sequence[Effect]) -> list[Replayed]:
+    def _ran(self, effects: Sequence[Effect], origin: Sample | None) -> list[Replayed]:
         """Find which macros have run: each has at most once."""
         ran = [macro for macro in self._macros if macro.runs != self._runs[macro.name]]
         if not ran:
@@ -103,7 +104,7 @@ class Replay:
                 continue
             self._last[macro.name] = run
             whole = run._replace(payload=payloads.get(macro.name))
-            found.append(Replayed(macro.name, whole, states.get(macro.name)))
+            found.append(Replayed(macro.name, whole, states.get(macro.name), origin))
         return found
 
     def _turn(self, macro: Macro) -> tuple[int, str]:

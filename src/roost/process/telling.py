@@ -44,6 +44,14 @@ def run_told(run: Run) -> dict[str, object]:
     return told
 
 
+def replayed_told(macro: str, run: Run, state: bytes | None) -> dict[str, object]:
+    """A run of a replay: whose it was, and what it keeps from then on if that is new."""
+    told = {"macro": macro, **run_told(run)}
+    if state is not None:
+        told["state"] = payload_told(state)
+    return told
+
+
 def sample_told(sample: Sample) -> dict[str, object]:
     """A sample; its place in a group is not told."""
     told: dict[str, object] = {"topic": sample.topic, "time": sample.time, "value": value_told(sample.value)}

@@ -46,6 +46,10 @@ class Covered:
             found.append((low, high))
         return found
 
+    def count(self, stream: str) -> int:
+        """How many numbers of a stream are here."""
+        return intervals.count(self._bounds.get(stream, []))
+
     def less(self, other: Covered) -> list[tuple[str, int, int]]:
         """What is here and not in the other, in order."""
         return [(stream, *run) for stream, low, high in self for run in other.lacks(stream, low, high)]

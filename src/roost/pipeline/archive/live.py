@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Final
 
 from roost.errors import RoostError, Unreachable
@@ -58,7 +59,7 @@ def live(face: SyncFace, group: Name, access: Access) -> Iterator[Live]:
                 f"no repo of {group} has answered over {face.where} in {READY_S:.0f} s: check the group's name, and "
                 "that a repo runs; what is archived can be asked about without one, with --archive-only"
             )
-        reader = StretchReader(access)
+        reader = StretchReader(replace(access, group=str(group)))
         stack.callback(reader.close)
         yield Live(watch, reader)
 
