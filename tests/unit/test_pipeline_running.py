@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from roost.cli.pipeline import summary
+from roost.cli._supervised import summary
 from roost.errors import BadConfig
 from roost.pipeline.archive.folder import Folder
 from roost.pipeline.graph import Pipeline

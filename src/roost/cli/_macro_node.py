@@ -31,8 +31,8 @@ def definition_at(options: argparse.Namespace, name: str) -> Definition:
 
 
 def _list(options: argparse.Namespace) -> tuple[object, list[str]]:
-    names = list_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)), "names of macros")
-    return names, [str(name) for name in names]
+    names = names_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)))
+    return names, names
 
 
 def _show(options: argparse.Namespace) -> tuple[object, list[str]]:
@@ -89,6 +89,11 @@ def _shown(options: argparse.Namespace, name: str) -> Mapping[str, Any]:
     if not isinstance(shown.get("definition"), dict):
         raise BadConfig(f"{options.url} does not say how {name} is defined; give the address of a node's `http`")
     return shown
+
+
+def names_of(options: argparse.Namespace, answer: object) -> list[str]:
+    """What a node answers with names; raises `BadConfig`."""
+    return [str(name) for name in list_of(options, answer, "names of macros")]
 
 
 def _about(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""`roost macro test|diff|list|show|add|update|delete|trace`: macros, for those who write them (docs/macros.md).
+"""`roost macro test|diff|spark|list|show|add|update|delete|trace`: macros, for those who write them (docs/macros.md).
 
-`test` and `diff` run macros here, over readings of a file or past readings of groups; nothing is published. The others
-ask a node over HTTP. The exit status is 1 if there were failures (`test`) or differences (`diff`), and 2 if neither
-could be tried.
+`test` and `diff` run macros here, over readings of a file or past readings of groups; nothing is published. `spark`
+runs those of a node that have outgrown it. The others ask a node over HTTP. The exit status is 1 if there were failures
+(`test`) or differences (`diff`), and 2 if neither could be tried.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from roost.cli._http import URL, add_json, add_node
 from roost.cli._parsing import add_at
+from roost.cli._supervised import add_reach
 
 SUMMARY = "Try macros on past readings, compare versions of them, and see, change and trace those of a node."
 
@@ -34,6 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for verb in (test, diff):
         _add_past(verb)
         verb.add_argument("--json", action="store_true", help="one JSON object per line")
+    _add_spark(actions.add_parser("spark", help="run the macros of a node with engine: spark, until it is stopped"))
     for action, summary in (
         ("list", "the macros of a node"),
         ("show", "one of them, with its version, position and counters"),
@@ -49,6 +51,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             verb.add_argument("name", metavar="NAME", help="the macro's name, without Noctua/")
         add_node(verb)
         add_json(verb)
+
+
+def _add_spark(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--group",
+        metavar="GROUP",
+        action="append",
+        required=True,
+        help="a group whose readings they refer to; repeatable, and the first one has their results",
+    )
+    verb.add_argument("--panel", metavar="PANEL", required=True, help="the panel of that group that publishes results")
+    verb.add_argument("--checkpoint", metavar="DIR", help="default: pipelines/macros in ROOST_HOME")
+    verb.add_argument("--home", metavar="DIR", default="", help="keys and trust (default: ROOST_HOME)")
+    add_reach(verb)
+    add_node(verb)
 
 
 def _add_past(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +93,10 @@ def run(options: argparse.Namespace) -> int:
     from roost.cli import note
     from roost.errors import RoostError
 
+    if options.action == "spark":
+        from roost.cli._macro_job import run_on_spark
+
+        return run_on_spark(options)
     if options.action not in {"test", "diff"}:
         from roost.cli._macro_node import ask_about
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from roost.cli._supervised import add_reach, checkpoint_of, percent, reach_of, status_file, supervise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from roost.pipeline.graph import Pipeline
     from roost.pipeline.running import Running
 
 SUMMARY = "Run pipelines on Spark: check and explain them, start, watch and stop them, compute the past."
-
-EVERY_S: Final = 5  # between two lines about how it goes
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         if action in ("check", "run", "backfill"):
             verb.add_argument("--home", metavar="DIR", default="", help="keys and trust (default: ROOST_HOME)")
         if action in ("run", "backfill"):
-            _add_reach(verb)
+            add_reach(verb)
         if action == "run":
             verb.add_argument(
                 "--since", metavar="WHEN", default="latest", help="where a new one begins: 24h, earliest (default: now)"
@@ -48,15 +49,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             verb.add_argument("--since", metavar="WHEN", required=True, help="24h, 2026-05-01T08:00Z, earliest")
             verb.add_argument("--until", metavar="WHEN", default="latest", help="default: now")
             verb.add_argument("--stage", metavar="NAME", action="append", default=[], help="only this one; repeatable")
-
-
-def _add_reach(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--repos", metavar="URI", action="append", default=[], help="a repo; repeatable (default: the node that runs)"
-    )
-    verb.add_argument("--bulk", metavar="DOOR", action="append", default=[], help="a repo's bulk door; repeatable")
-    verb.add_argument("--verify", metavar="WHAT", default="boundary", help="boundary (default), always or never")
-    verb.add_argument("--master", metavar="URL", help="where Spark runs (default: on this machine)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -89,45 +81,18 @@ def _explain(options: argparse.Namespace, pipeline: Pipeline) -> int:
 
 
 def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
-    import signal
-    import threading
-    import time
-
     from roost.cli import note
-    from roost.cli._spark import spark_for
-    from roost.pipeline.supervisor import Supervised, Supervisor
 
     _check_times(options)
-    checkpoint = _checkpoint(options, pipeline)
+    checkpoint = checkpoint_of(options.checkpoint, pipeline.name)
     running = _running(options, pipeline, checkpoint)
-    stopped = threading.Event()
 
-    def stop(*_: object) -> None:
-        supervisor.stop()
-        stopped.set()
-
-    def start() -> StreamingQuery:
-        spark = session()  # a new one, should its JVM have died; it sets a handler of its own, and ours come after it
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
+    def begin(spark: SparkSession) -> StreamingQuery:
         query = running.start(spark, since=options.since)
         note(f"{pipeline.name} runs: {len(pipeline.stages)} stages; checkpoint {checkpoint}; stop with Ctrl-C")
         return query
 
-    supervised = Supervised(pipeline.name, checkpoint, start, lambda _: running.status())
-    supervisor = Supervisor([supervised], _status_file(options, pipeline))
-    said = time.monotonic()
-
-    def wait(seconds: float) -> None:
-        nonlocal said
-        stopped.wait(seconds)
-        if time.monotonic() - said >= EVERY_S:
-            said = time.monotonic()
-            print(summary(running.status()), flush=True)
-
-    with spark_for(f"roost {pipeline.name}", options.master) as session:
-        supervisor.run(wait, first=session)  # where Spark cannot start, nothing is to be supervised
-    note("stopped; what was begun is done again by the next run, under the same names")
+    supervise(pipeline.name, checkpoint, options.master, begin, running.status)
     return 0
 
 
@@ -147,7 +112,7 @@ def _status(options: argparse.Namespace, pipeline: Pipeline) -> int:
         raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}") from None
     except (ValueError, KeyError):
         raise BadConfig(f"{file} is no status of {pipeline.name}: is it the checkpoint of another one?") from None
-    if query["state"] in {RUNNING, WAITING} and is_gone(_checkpoint(options, pipeline)):
+    if query["state"] in {RUNNING, WAITING} and is_gone(checkpoint_of(options.checkpoint, pipeline.name)):
         query["state"] = "killed"
     if options.json:
         print(json.dumps(graph_json(pipeline, query), indent=1))
@@ -169,7 +134,7 @@ def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
     file = _status_file(options, pipeline)
     if not file.exists():
         raise BadConfig(f"{pipeline.name} has not run with this checkpoint: there is no {file}")
-    if is_gone(_checkpoint(options, pipeline)):
+    if is_gone(checkpoint_of(options.checkpoint, pipeline.name)):
         raise BadConfig(f"{pipeline.name} does not run: nobody has its checkpoint")
     ask_to_stop(file)
     note(f"{pipeline.name} is asked to stop; see: roost pipeline status {options.file}")
@@ -187,7 +152,7 @@ def _backfill(options: argparse.Namespace, pipeline: Pipeline) -> int:
         told = running.backfill(session(), since=options.since, until=options.until, stages=tuple(options.stage))
     for name, stage in told["stages"].items():
         if stage["rows"]:
-            print(f"{name}: {stage['rows']} readings, {_percent(stage['completeness'])} complete")
+            print(f"{name}: {stage['rows']} readings, {percent(stage['completeness'])} complete")
     short = shortfall(told["before"], len(alarms))
     if short:
         note(short)
@@ -195,19 +160,6 @@ def _backfill(options: argparse.Namespace, pipeline: Pipeline) -> int:
 
 
 # -- what they have in common
-
-
-def summary(status: Mapping[str, Any]) -> str:
-    """One line about how it goes: all stages together, and the one that lags most."""
-    stages: Mapping[str, Mapping[str, Any]] = status["stages"]
-    rows = sum(stage["rows_per_s"] for stage in stages.values())
-    results = sum(stage["results_per_s"] for stage in stages.values())
-    lags = {name: stage["lag_s"] for name, stage in stages.items() if stage["lag_s"] is not None}
-    slowest = max(lags, key=lambda name: lags[name], default="")
-    lag = f"lag {lags[slowest]:.1f} s ({slowest})" if slowest else "nothing published yet"
-    expected, received = (sum(stage[name] for stage in stages.values()) for name in ("expected", "received"))
-    complete = _percent(received / expected if expected else None)
-    return f"{rows:,.0f} readings/s in, {results:,.0f} results/s out, {lag}, {complete} complete"
 
 
 def _check_times(options: argparse.Namespace) -> None:
@@ -222,36 +174,17 @@ def _check_times(options: argparse.Namespace) -> None:
 def _stage(stage: Mapping[str, Any]) -> str:
     lag = "—" if stage["lag_s"] is None else f"{stage['lag_s']:.1f} s"
     rates = f"{stage['rows_per_s']:,.1f} readings/s → {stage['results_per_s']:,.1f} results/s"
-    return f"{rates}, lag {lag}, {_percent(stage['completeness'])} complete"
-
-
-def _percent(part: float | None) -> str:
-    return "—" if part is None else f"{100 * part:.2f} %"
+    return f"{rates}, lag {lag}, {percent(stage['completeness'])} complete"
 
 
 def _running(options: argparse.Namespace, pipeline: Pipeline, checkpoint: str) -> Running:
     from roost.pipeline.running import Running
 
-    said = {"repos": ",".join(options.repos), "bulk": ",".join(options.bulk)}
-    said |= {"home": options.home, "verify": options.verify}
-    return Running(pipeline, checkpoint=checkpoint, options={name: value for name, value in said.items() if value})
-
-
-def _checkpoint(options: argparse.Namespace, pipeline: Pipeline) -> str:
-    from roost.host.paths import home
-
-    return options.checkpoint or str(home() / "pipelines" / pipeline.name)
+    return Running(pipeline, checkpoint=checkpoint, options=reach_of(options))
 
 
 def _status_file(options: argparse.Namespace, pipeline: Pipeline) -> Path:
-    """Beside a checkpoint of this machine; for one elsewhere, in the home."""
-    from roost.host.paths import home
-
-    checkpoint = _checkpoint(options, pipeline)
-    if "://" in checkpoint.removeprefix("file://"):
-        return home() / "pipelines" / f"{pipeline.name}.status.json"
-    folder = Path(checkpoint.removeprefix("file://"))
-    return folder.with_name(f"{folder.name}.status.json")
+    return status_file(checkpoint_of(options.checkpoint, pipeline.name), pipeline.name)
 
 
 def _panels(home: str) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import cbor2
 
+from roost.broker.macros.macros import Cause
 from roost.errors import BadConfig
 from roost.process.effects import Standing
 from roost.process.sample import Sample
@@ -29,17 +30,20 @@ class Left:
     standings: Mapping[str, tuple[bytes, Standing]] = field(default_factory=dict)  # by macro, with its digest
     numbers: Mapping[str, int] = field(default_factory=dict)  # of the last result, by topic
     samples: Mapping[str, Sequence[Sample]] = field(default_factory=dict)  # by filter, the oldest first
+    published: Mapping[str, Mapping[Cause, Cause]] = field(default_factory=dict)  # by topic: what has its result, where
 
     def with_(self, others: Iterable[Left]) -> Left:
         """The same, with what sets of its macros have left since; of a filter that several have, the longest."""
         standings, numbers, samples = dict(self.standings), dict(self.numbers), dict(self.samples)
+        published = dict(self.published)
         new: dict[str, Sequence[Sample]] = {}
         for other in others:
             standings.update(other.standings)
             numbers.update(other.numbers)
+            published.update(other.published)
             for each, some in other.samples.items():
                 new[each] = max(new.get(each, ()), some, key=len)
-        return Left(standings, numbers, {**samples, **new})
+        return Left(standings, numbers, {**samples, **new}, published)
 
     def encode(self) -> bytes:
         """Write it."""
@@ -48,17 +52,21 @@ class Left:
             for name, (digest, each) in self.standings.items()
         }
         samples = {each: [tuple(sample) for sample in some] for each, some in self.samples.items()}
-        return cbor2.dumps([standings, dict(self.numbers), samples])
+        published = {
+            topic: [[*cause, *place] for cause, place in some.items()] for topic, some in self.published.items()
+        }
+        return cbor2.dumps([standings, dict(self.numbers), samples, published])
 
     @staticmethod
     def decode(content: bytes) -> Left:
         """Read it; raises `BadConfig`."""
         try:
-            standings, numbers, samples = cbor2.loads(content)
+            standings, numbers, samples, published = cbor2.loads(content)
             return Left(
                 {name: (said[0], _standing(*said[1:])) for name, said in standings.items()},
                 numbers,
                 {each: [Sample(*sample) for sample in some] for each, some in samples.items()},
+                {topic: {(a, b): (c, d) for a, b, c, d in some} for topic, some in published.items()},
             )
         except (cbor2.CBORDecodeError, ValueError, TypeError, AttributeError) as error:
             raise BadConfig(f"what macros left beside the checkpoint cannot be read ({error}): begin another") from None

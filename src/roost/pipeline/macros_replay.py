@@ -14,6 +14,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Final
 
+from roost.broker.macros.macros import Cause, cause_of
 from roost.errors import BadMacro
 from roost.machine import Effect
 from roost.pipeline.macros_past import Left, Past
@@ -62,6 +63,7 @@ class Replay:
         self.is_stateful = False  # whether a run kept state
         self._numbers: Final = dict(before.numbers)  # by topic
         self._streams: Final = dict(streams or {})
+        self._published: Final = {topic: dict(some) for topic, some in before.published.items()}
         self._remember: Final = remember
         self._tells: Final = tells
         self._past: Final = Past(before.samples)
@@ -121,7 +123,14 @@ class Replay:
                 samples[view.reference.topic] = view.series.samples[-view.series.depth :]
         standings = {macro.name: (macro.digest, macro.standing()) for macro in self._macros}
         numbers = {macro.topic: self._numbers[macro.topic] for macro in self._macros if macro.topic in self._numbers}
-        return Left(standings, numbers, samples)
+        published = {macro.topic: self._ahead(macro) for macro in self._macros if macro.topic in self._published}
+        return Left(standings, numbers, samples, published)
+
+    def _ahead(self, macro: Macro) -> dict[Cause, Cause]:
+        """What has its result already, as far as it is still to come."""
+        seen, clock = macro.seen, self._clock
+        known = self._published[macro.topic].items()
+        return {cause: place for cause, place in known if cause[1] > (seen.get(cause[0], 0) if cause[0] else clock)}
 
     def _begin(self, definition: Definition, before: Left) -> None:
         here = replace(definition, engine=NODE, limits=replace(definition.limits, runs_per_s=_UNLIMITED))
@@ -168,7 +177,10 @@ class Replay:
             if each.payload is not None:
                 self._past.add(sample_of(each.topic, each.time, each.format, each.payload, each.stream, each.number))
 
-    def _reserve(self, topic: str, _cause: Sample) -> tuple[bytes, int]:
+    def _reserve(self, topic: str, cause: Sample) -> tuple[bytes, int]:
+        """The place of a result: the next of its stream, or where it is published already, maybe by a node."""
+        if (known := self._published.get(topic)) and (place := known.get(cause_of(cause))) is not None:
+            return place
         stream = self._streams.get(topic)
         if stream is None:
             return b"", 0

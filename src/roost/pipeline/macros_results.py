@@ -49,9 +49,11 @@ def content_of(made: Made) -> bytes:
     return reading_bytes(made.time, format_of(payload), payload, others)
 
 
-def published(stage: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of the sink, of runs that brought something."""
-    for batch in batches:
+def published(stage: str, panel: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of the sink, of runs that brought something; what has a place elsewhere is published already."""
+    for every in batches:
+        ours = [stream.startswith(panel) for stream in every.column("stream").to_pylist()]
+        batch = every.filter(pa.array(ours, pa.bool_()))
         columns = [batch.column(name).to_pylist() for name in RUN.names]
         made = [
             Made(*row)._replace(inputs=tuple([(each["stream"], each["number"]) for each in row[_INPUTS]]))

@@ -22,7 +22,6 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
 
-import cbor2
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
@@ -33,6 +32,7 @@ from roost.naming.topic import name_of_topic
 from roost.pipeline.archive.folder import Folder
 from roost.pipeline.graph import Stage
 from roost.pipeline.macros import Ended, run
+from roost.pipeline.macros_leavings import Leavings
 from roost.pipeline.macros_past import Left
 from roost.pipeline.macros_plan import Together, sets_of
 from roost.pipeline.macros_results import RESULTS, published
@@ -44,8 +44,6 @@ from roost.pipeline.origins import Ask
 from roost.pipeline.results import ids_of
 from roost.process.definition import Definition
 
-_BATCHES: Final = 2  # whose leavings are kept: the last one, and that which it began with
-_BEGIN: Final = -1  # in place of the number of a batch, what the first one begins with
 _REMEMBERED: Final = 65_536  # names of streams
 
 
@@ -63,7 +61,7 @@ class MacroStages:
         definitions = stage.operation.definitions
         panel = Name.parse(f"{stage.output.group}/{stage.output.panel}")
         streams = {each.topic: (panel + name_of_topic(each.topic)).value for each in definitions}
-        kept = None if self._folder is None or number is None else _Kept(self._folder, stage.name)
+        kept = None if self._folder is None or number is None else Leavings(self._folder, stage.name)
         left, together = Left(), False
         if kept is not None and number is not None:
             left, together = kept.before(number, list(streams), partial(self._numbers, stage))
@@ -73,7 +71,7 @@ class MacroStages:
             after = [Left.decode(end.left) for end in ends.values()]
             kept.keep(number, left.with_(after), together=not work.sets[0].wanted)
         results = runs.filter(F.col(ENDED).isNull() & F.col("payload").isNotNull()).select(*RUN.names)
-        self._write(results.mapInArrow(partial(published, stage.name), from_arrow_schema(RESULTS)))
+        self._write(results.mapInArrow(partial(published, stage.name, panel.value), from_arrow_schema(RESULTS)))
         taken = sum(end.taken for end in ends.values())
         newest = max((end.newest for end in ends.values()), default=0)
         return Batch(taken, sum(end.results for end in ends.values()), taken, taken, newest)
@@ -102,38 +100,6 @@ class MacroStages:
         panel = stage.output.panel
         asked = self._ask(stage.output.group, [f"{panel}/{topic}" for topic in topics])
         return {topic: asked.get(f"{panel}/{topic}", (0, 0))[0] for topic in topics}
-
-
-class _Kept:
-    """What the batches of one stage leave, beside the checkpoint."""
-
-    def __init__(self, folder: Folder, stage: str) -> None:
-        self._folder: Final = folder
-        self._path: Final = f"macros/{stage}"
-
-    def before(
-        self, batch: int, topics: Sequence[str], ask: Callable[[Sequence[str]], dict[str, int]]
-    ) -> tuple[Left, bool]:
-        """What a batch begins with, and whether all macros go together."""
-        at = max((number for number in self._numbers() if number < batch), default=_BEGIN)
-        content = self._folder.read(f"{self._path}/{at}.cbor")
-        together, said = (False, b"") if content is None else cbor2.loads(content)
-        left = Left.decode(said) if said else Left()
-        unknown = [topic for topic in topics if topic not in left.numbers]
-        if unknown:  # and it has to be the same when this batch is done again
-            left = replace(left, numbers={**left.numbers, **ask(unknown)})
-            self.keep(at, left, together=together)
-        return left, together
-
-    def keep(self, batch: int, left: Left, *, together: bool) -> None:
-        """Keep what a batch leaves."""
-        self._folder.write(f"{self._path}/{batch}.cbor", cbor2.dumps([together, left.encode()]))
-        for number in self._numbers()[:-_BATCHES]:
-            self._folder.remove(f"{self._path}/{number}.cbor")
-
-    def _numbers(self) -> list[int]:
-        names = [file.rpartition("/")[2].removesuffix(".cbor") for file in self._folder.files(self._path)]
-        return sorted(int(name) for name in names if name.lstrip("-").isdigit())
 
 
 def _reads(stage: Stage, batch: DataFrame) -> DataFrame:
