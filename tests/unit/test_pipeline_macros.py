@@ -173,6 +173,27 @@ def test_a_macro_with_another_code_goes_on_as_the_next_version() -> None:
     assert (made.version, made.payload) == (2, b"%d 5" % runs)
 
 
+def test_what_is_looked_back_on_stays_when_a_set_that_looks_less_far_goes_on_alone() -> None:
+    """Something comes for one of two sets, which refer to the same topic: the other one has to find all of its own."""
+    deep = definition_of({"name": "deep", "code": "Noctua.topic('a', {limit: 3}).join()"})
+    flat = definition_of({"name": "flat", "code": "Noctua.topic('a') + Noctua.topic('b')"})
+    sets = sets_of([deep, flat])
+    batches = [
+        [Read("a", BEGIN + at, b"a", at, 0, b"%d" % at) for at in (1, 2, 3)],
+        [Read("b", BEGIN + 4, b"b", 1, 0, b"9")],
+        [Read("a", BEGIN + 5, b"a", 4, 0, b"4")],
+    ]
+    left, made = Left(), list[Made]()
+    for batch in batches:
+        work = Work(tuple(sets), dict.fromkeys(range(len(sets)), left), stays=True)
+        rows = [*ran(work, iter(by_parts(work, batch)))]
+        made += made_of(rows)
+        ends = [row[ENDED] for each in rows for row in each.to_pylist() if row[ENDED] is not None]
+        left = left.with_([Left.decode(cbor2.loads(end)[-1]) for end in ends])
+    assert [each.payload for each in made if each.name == "deep"][-1] == b"4,3,2"
+    assert [each.value for each in left.samples["a"]] == [2, 3, 4]
+
+
 def test_what_was_left_and_is_not_readable_is_refused() -> None:
     with pytest.raises(BadConfig, match="left beside the checkpoint"):
         Left.decode(cbor2.dumps(["x"]))

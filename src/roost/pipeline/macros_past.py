@@ -33,7 +33,10 @@ class Left:
     published: Mapping[str, Mapping[Cause, Cause]] = field(default_factory=dict)  # by topic: what has its result, where
 
     def with_(self, others: Iterable[Left]) -> Left:
-        """The same, with what sets of its macros have left since; of a filter that several have, the longest."""
+        """The same, with what sets of its macros have left since; of a filter that several have, the longest.
+
+        A set that nothing came for has left nothing, and may look further back than those that did.
+        """
         standings, numbers, samples = dict(self.standings), dict(self.numbers), dict(self.samples)
         published = dict(self.published)
         new: dict[str, Sequence[Sample]] = {}
@@ -43,7 +46,10 @@ class Left:
             published.update(other.published)
             for each, some in other.samples.items():
                 new[each] = max(new.get(each, ()), some, key=len)
-        return Left(standings, numbers, {**samples, **new}, published)
+        for each, some in new.items():
+            before = samples.get(each, ())
+            samples[each] = united(before, some)[-max(len(before), len(some)) :] if before else some
+        return Left(standings, numbers, samples, published)
 
     def encode(self) -> bytes:
         """Write it."""
@@ -77,6 +83,16 @@ def _standing(version: int, state: bytes, position: Any, used: Any, due: int) ->
     return Standing(version, state, tuple([(stream, number) for stream, number in position]), marks, due)
 
 
+def united(before: Sequence[Sample], since: Sequence[Sample]) -> list[Sample]:
+    """Samples of a filter by their times, each once; of one time, those that came before stand before those since."""
+    marks = {_mark(each) for each in since}
+    return sorted([*[each for each in before if _mark(each) not in marks], *since], key=_TIME)
+
+
+def _mark(sample: Sample) -> tuple[str, int, bytes, int]:
+    return sample.topic, sample.time, sample.stream, sample.number
+
+
 class Past:
     """What was before, and what came since if it is remembered."""
 
@@ -99,5 +115,5 @@ class Past:
     def _others(self, topic_filter: str) -> list[Sample]:
         """What other filters have of one that is new, each sample once."""
         found = [sample for samples in self._before.values() for sample in samples]
-        once = {(each.topic, each.time, each.stream, each.number): each for each in found}
+        once = {_mark(each): each for each in found}
         return [sample for sample in once.values() if matches(topic_filter, sample.topic)]

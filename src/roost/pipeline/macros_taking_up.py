@@ -23,7 +23,7 @@ from roost.naming import Name
 from roost.naming.topic import name_of_topic
 from roost.pipeline.archive.ports import Source
 from roost.pipeline.macros_history import topics_of
-from roost.pipeline.macros_past import Left
+from roost.pipeline.macros_past import Left, united
 from roost.pipeline.macros_replay import Replay
 from roost.pipeline.macros_rows import reading_of
 from roost.process.definition import Definition
@@ -111,15 +111,14 @@ def merged(lefts: Sequence[Left]) -> Left:
     standings: dict[str, tuple[bytes, Standing]] = {}
     numbers: dict[str, int] = {}
     published: dict[str, Mapping[Cause, Cause]] = {}
-    samples: dict[str, dict[tuple[int, bytes, int, str], Sample]] = {}
+    samples: dict[str, Sequence[Sample]] = {}
     for each in lefts:
         standings.update(each.standings)
         numbers.update(each.numbers)
         published.update(each.published)
         for filter_, some in each.samples.items():
-            samples.setdefault(filter_, {}).update({(*_order(sample), sample.topic): sample for sample in some})
-    ordered = {each: [some[key] for key in sorted(some)] for each, some in samples.items()}
-    return Left(standings, numbers, ordered, published)
+            samples[filter_] = united(samples.get(filter_, ()), some)
+    return Left(standings, numbers, samples, published)
 
 
 def without(left: Left, gone: Sequence[Definition], kept: Sequence[Definition]) -> Left:

@@ -119,6 +119,8 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
         _stop(core, macros, known, now)
     record = replace(known.record, definition=definition, changed=changed, version=known.record.version + 1)
     save(core, macros, record, now, sync=True)  # who runs it hears of it
+    if macros.alone:
+        look(core, macros, now)  # nobody else does; it may have been on Spark until now
 
 
 def _update(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> None:
