@@ -79,6 +79,18 @@ def test_an_update_holds_from_the_next_message_on() -> None:
         world.broker.delete_macro("x", world.now)
 
 
+def test_a_macro_that_comes_back_from_spark_runs_here_again() -> None:
+    world = Alone()
+    bob = world.connect(b"bob")
+    bob.subscribe(b"Noctua/minus")
+    world.define(macro("minus", "-Noctua.topic('a')"))
+    world.define(macro("minus", "-Noctua.topic('a')", engine="spark"))
+    bob.publish(b"a", b"1")
+    world.define(macro("minus", "-Noctua.topic('a')"))
+    bob.publish(b"a", b"2")
+    assert bob.payloads() == [b"-2"]
+
+
 def test_macros_and_their_state_are_there_after_a_crash() -> None:
     world = Alone()
     world.define(COUNT, CELSIUS)
