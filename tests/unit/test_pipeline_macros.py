@@ -8,19 +8,34 @@ from dataclasses import replace
 import cbor2
 import pyarrow as pa
 import pytest
-from tests.macros_world import BEGIN, SEARCHING, SECOND, SEVERAL, history, in_order, on_one_node, stream_of, streams_of
+from tests.macros_world import (
+    BEGIN,
+    GROUP,
+    SEARCHING,
+    SECOND,
+    SEVERAL,
+    history,
+    in_order,
+    on_one_node,
+    stream_of,
+    streams_of,
+)
 
+from roost.broker.message import Message
+from roost.broker.trees import why_not
 from roost.errors import BadConfig, BadMacro
 from roost.pipeline.macros_past import Left, Past
 from roost.pipeline.macros_plan import Together, can_be_cut, is_sound, looked_back_on, sets_of
 from roost.pipeline.macros_programs import ENGINES, MAX_PROGRAMS, Kept
 from roost.pipeline.macros_replay import Replay
+from roost.pipeline.macros_results import content_of
 from roost.pipeline.macros_rows import ORDER, RUN, Made, Read, readings
 from roost.pipeline.macros_tasks import ENDED, Work, ran, routed, seen
 from roost.process.definition import Definition, definition_of
 from roost.process.engine import Limits
 from roost.process.javascript import JavaScript
 from roost.process.sample import Sample
+from roost.wire.reading import Reading, decode_reading
 
 READS = history(200)
 BY_NAME = {each.name: each for each in SEVERAL}
@@ -216,3 +231,21 @@ def test_programs_are_loaded_once_and_only_so_many_are_kept() -> None:
     assert kept.loads == 2
     assert set(ENGINES) == {"javascript", "python"}
     assert len(SEVERAL) < MAX_PROGRAMS
+
+
+@pytest.mark.parametrize(("letters", "is_posted"), [(6000, True), (7000, True), (7800, False)])
+def test_what_is_too_long_for_a_node_is_no_message_here_either(letters: int, is_posted: bool) -> None:
+    """By the rule of nodes, to the byte; the number is taken all the same, for numbers are dense."""
+    definition = definition_of({"name": "long", "code": f"Noctua.topic('a') + 'x'.repeat({letters - 1})"})
+    panel = GROUP / "Job"
+    read = Read("a", BEGIN, stream_of("a"), 1, 0, b"1")
+    (made,) = Replay([definition], streams=streams_of([definition], panel)).take(read)
+    reading = decode_reading(content_of(made))
+    told = Message(b"Noctua/long", made.payload or b"", 1, False, b"", 0, b"", BEGIN, None, 0, _lineage_bytes(reading))
+    assert (not why_not(len(panel.value), told)) is is_posted
+    assert (reading.posting is not None, len(reading.payload)) == (is_posted, letters if is_posted else 0)
+
+
+def _lineage_bytes(reading: Reading) -> bytes:
+    assert reading.lineage is not None
+    return reading.lineage.encode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from roost.pipeline.input import Input
 from roost.pipeline.place import Place, Run
-from roost.pipeline.release import Planner
+from roost.pipeline.release import GAP, Planner
 from roost.pipeline.units import units
 
 STREAM = "P1/d/power"
@@ -97,3 +97,22 @@ def test_a_window_from_before_the_beginning_is_never_released() -> None:
     view.told = 7
     after = planner.advance(place, view, now=62)
     assert [(unit.low, unit.high, unit.first, unit.last) for unit in units(planner, place, after)] == [(4, 6, 2, 2)]
+
+
+def test_macros_get_a_stream_in_its_order_and_do_not_wait_for_ever() -> None:
+    class Holed(Behind):
+        def holes(self) -> Mapping[str, Sequence[Run]]:
+            return {STREAM: tuple((n, n) for n in range(1, self.told) if n not in self.held)}
+
+    view = Holed([0, 2, 4, 6, 8], told=5)
+    late = view.held.pop(3)
+    planner = Planner(Input("/G", packets=True))
+    first = planner.advance(Place(), view, now=100)
+    assert first == Place(numbers={STREAM: 2}, holes={STREAM: ((3, 3),)})
+    assert planner.advance(first, view, now=100 + GAP - 1) == first
+    passed = planner.advance(first, view, now=100 + GAP)
+    assert passed.numbers == {STREAM: 5}
+    view.held[3] = late
+    assert planner.advance(first, view, now=200).numbers == {STREAM: 5}
+    view.held.pop(3)
+    assert Planner(Input("/G")).advance(Place(), view, now=100).numbers == {STREAM: 5}

@@ -2,8 +2,9 @@
 
 A result is on the stream `Noctua/<name>` behind the panel of the job, with the next number, the event time of what
 activated it, and a posting, so that MQTT clients of all nodes of the group get it on its topic. Its lineage has what
-activated it, what it was made of, the digest of the program and `Noctua/<name>@<version>`. A result that is too long
-for a packet is published empty, so that numbers stay dense.
+activated it, what it was made of, the digest of the program and `Noctua/<name>@<version>`. What a node would not
+publish, because it is too long for a packet, is an empty reading without a posting: numbers stay dense, and no client
+gets it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from roost.broker.message import Message
+from roost.broker.trees import why_not
 from roost.naming import Name
+from roost.naming.topic import name_of_topic
 from roost.pipeline.macros_rows import RUN, Made
-from roost.pipeline.virtual import AROUND_BYTES
-from roost.pubsub.panels.dispatch import MAX_READING_BYTES
 from roost.repo.numbering import key_of
 from roost.wire.envelope import posting_bytes, reading_bytes
 from roost.wire.lineage import MAX_JOB_BYTES, InputRange, lineage_of
@@ -42,10 +44,12 @@ def content_of(made: Made) -> bytes:
     job = f"{made.topic}@{made.version}"
     named = job if len(job.encode()) <= MAX_JOB_BYTES else ""
     lineage = lineage_of(made.program, ranges=ranges, job=named, cause=cause).encode()
-    others = lineage + posting_bytes(QOS, False, b"", -1, 0, b"")  # noqa: FBT003  a C call
     payload = made.payload or b""
-    if len(payload) + len(others) + AROUND_BYTES > MAX_READING_BYTES:
-        payload = b""
+    message = Message(made.topic.encode(), payload, QOS, False, b"", 0, b"", made.time, None, 0, lineage)  # noqa: FBT003  a C call
+    panel_bytes = len(made.stream) - len(name_of_topic(made.topic).value)
+    if why_not(panel_bytes, message):
+        return reading_bytes(made.time, format_of(b""), b"", lineage)
+    others = lineage + posting_bytes(QOS, False, b"", -1, 0, b"")  # noqa: FBT003  a C call
     return reading_bytes(made.time, format_of(payload), payload, others)
 
 

@@ -7,6 +7,8 @@ comes, the window is released again as a correction. Which window a reading belo
 from the first one at or after its start, to the one before the first at or after its end. So every number is in one
 window exactly, whatever its clock said.
 
+Readings as they come do not wait for others, but for those that macros are made of: a macro gets a stream in its order.
+
     plan = Planner(input)
     place = plan.advance(place, view, now)          the next place; the same one if there is nothing
 
@@ -25,6 +27,8 @@ from roost.pipeline.input import EACH, Input
 from roost.pipeline.place import CORRECTIONS, Place, Run, below, holes_after
 from roost.pipeline.release_windows import Step
 from roost.pipeline.view import View
+
+GAP: Final = 30 * SECOND  # that macros wait for a reading before those behind it
 
 
 class _Rest(NamedTuple):
@@ -49,6 +53,7 @@ class Planner:
         self.waits = True  # for others who may lag behind; not where nothing more is to come
         self.heard: Final[list[tuple[int, int]]] = []  # newest windows and when we heard of them; bound: of a deadline
         self.closed: Final[dict[str, tuple[int, int]]] = {}  # by stream: its number, and what it had closed then
+        self._gaps: dict[str, tuple[int, int]] = {}  # by stream: the first number of a gap, and since when it is known
         self._rest: _Rest | None = None  # when there was nothing to release last
 
     def begin(self, view: View, since_ns: int) -> Place:
@@ -68,6 +73,8 @@ class Planner:
         numbers = self._ours(seen)
         if not self.input.window_ns:
             before = place.numbers.get
+            if self.input.packets and self.waits and not flush and numbers != place.numbers:
+                numbers = self._in_order(place, numbers, view.holes(), now)
             steps = {stream: step for stream, number in numbers.items() if (step := number - before(stream, 0)) > 0}
             return _as_they_come(place, steps, view.holes(), limit) if steps or place.holes else place
         holes = view.holes()
@@ -89,6 +96,22 @@ class Planner:
         if self.input.key == EACH and not self.input.window_ns:
             return numbers
         return {stream: number for stream, number in numbers.items() if self.key(stream) is not None}
+
+    def _in_order(
+        self, place: Place, numbers: Mapping[str, int], holes: Mapping[str, Sequence[Run]], now: int
+    ) -> Mapping[str, int]:
+        """How far streams go without a gap that may be filled yet: macros want a stream in its order, as on a node."""
+        found = dict(numbers)
+        gaps: dict[str, tuple[int, int]] = {}
+        for stream in holes.keys() & numbers.keys():
+            low = next((low for low, high in holes[stream] if high > place.number(stream)), numbers[stream] + 1)
+            if place.number(stream) < low <= numbers[stream]:
+                known = self._gaps.get(stream, (0, 0))
+                gaps[stream] = known if known[0] == low else (low, now)
+                if now - gaps[stream][1] < GAP:
+                    found[stream] = low - 1
+        self._gaps = gaps
+        return found
 
     # -- what saves questions
 

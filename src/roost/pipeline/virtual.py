@@ -87,11 +87,14 @@ class VirtualPanel:
         is_whole = row.content is not None
         stream, signer = self._stream(row.output, is_correction=row.correction is not None, is_whole=is_whole)
         content = self._reading(row).encode() if row.content is None else row.content
-        size = len(content) + AROUND_BYTES
-        if size > MAX_READING_BYTES:
-            reason = f"the reading has about {size} bytes, {MAX_READING_BYTES} is the limit: publish a shorter text"
-            raise PoisonRow("value", reason)
-        return make_data(numbered(stream, number), content, signer, freshness_ms=FRESHNESS_MS)
+        size = len(content) + (0 if is_whole else AROUND_BYTES)
+        if size <= MAX_READING_BYTES:
+            data = make_data(numbered(stream, number), content, signer, freshness_ms=FRESHNESS_MS)
+            size = len(data.wire)
+            if size <= MAX_READING_BYTES:
+                return data
+        reason = f"the reading has about {size} bytes, {MAX_READING_BYTES} is the limit: publish a shorter text"
+        raise PoisonRow("value", reason)
 
     def packets(self, batch: pa.RecordBatch) -> list[Data]:
         """Make the packets of all rows; raises `PoisonRow` at the first that cannot be a reading."""
