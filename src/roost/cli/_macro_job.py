@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from roost.cli import note
-from roost.cli._http import ask, login_of, path_of
-from roost.cli._macro_node import mapping_of, names_of
+from roost.cli._http import ask, login_of, mapping_of, path_of
+from roost.cli._macro_node import names_of
 from roost.cli._supervised import checkpoint_of, reach_of, supervise
 from roost.errors import RoostError
 from roost.process.definition import PYTHON, SPARK, definition_of
