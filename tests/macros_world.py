@@ -133,8 +133,7 @@ def on_one_node(
                     result.stream if result else b"",
                     result.number if result else 0,
                     run.cause.topic,
-                    run.cause.stream,
-                    run.cause.number,
+                    *run.cause.origin,
                     result.inputs
                     if result
                     else tuple(dict.fromkeys((s.stream, s.number) for g in run.inputs.values() for s in g if s.stream)),

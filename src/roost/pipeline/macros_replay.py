@@ -200,8 +200,7 @@ def _row(macro: Macro, run: Run, publish: Publish | None) -> Made:
         b"" if publish is None else publish.stream,
         0 if publish is None else publish.number,
         cause.topic,
-        cause.stream,
-        cause.number,
+        *cause.origin,  # as a node names it in the lineage
         tuple(dict.fromkeys(used)) if publish is None else publish.inputs,  # of a result all, else what a trace shows
         macro.digest,
         run.version,
