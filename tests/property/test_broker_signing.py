@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.gateway_world import posted
 from tests.signing_world import Aside
@@ -38,6 +38,7 @@ class Digesting(Aside):
 
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
+@example([("insert", LARGE), ("lose", 0), ("insert", LARGE)])
 def test_everything_is_inserted_once_and_in_order(steps: list[tuple[str, int]]) -> None:
     world = Digesting()
     sent: dict[str, list[str]] = {topic: [] for topic in TOPICS}

@@ -211,7 +211,7 @@ class Insertion:
     def _number(self, now: int) -> list[Effect]:
         """Give the next messages numbers, and sign them or ask for that."""
         effects: list[Effect] = []
-        aside = self.signing.aside and self._unnumbered >= LARGE
+        aside = self._unnumbered >= LARGE and (self.signing.aside or self.signing.is_busy)  # else it would overtake
         piece: list[Batch] = []
         count = 0
         while self._waiting and count < PIECE:
