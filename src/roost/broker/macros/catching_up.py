@@ -7,20 +7,28 @@ Readings are in the repo of this node, those of the dead one too, as far as they
 apart from all else, so that nothing newer is seen; a result that some node published is known by its cause, and not
 published again. So nothing is left out and nothing is there twice, whatever the record did not say. Then the macros
 stand where the present is, and go on with it. What belongs to no group is not found again.
+
+It goes piece by piece, one in a call, and everything else goes on in between; the next piece begins when the group has
+the results of the last. What arrives meanwhile is for the streams to keep: when all is processed, one more look finds
+it, and the call that finds less than a piece has the macros go on with the present, before anything else can arrive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import merge
 from typing import Final
 
 from roost.broker.core import Core
+from roost.broker.macros.catch_up import CatchUp
 from roost.broker.macros.macros import Cause, Known, Macros, Place, cause_in, sample_of_message
-from roost.broker.macros.processing import act, publish_result
+from roost.broker.macros.processing import act, mark, proceed, publish_result
+from roost.broker.message import Message
 from roost.broker.recall import History
 from roost.broker.since import Since
 from roost.errors import BadMacro
-from roost.machine.contract import Effect, Note
+from roost.machine.bucket import Bucket
+from roost.machine.contract import SECOND, Effect, Note
 from roost.naming.name import Name
 from roost.process.definition import PREFIX
 from roost.process.effects import Publish
@@ -31,16 +39,17 @@ from roost.process.sample import Sample
 from roost.repo.numbering import key_of
 from roost.wire.lineage import MAX_AFTER
 
-MAX_READINGS: Final = 200_000  # of a stream that are processed again
 MAX_RESULTS: Final = 100_000  # of a stream that are looked through
-_PIECE: Final = 1000
+_PART: Final = 100  # readings of a stream that are read at a time
 _END: Final = (1 << 63) - 1
+_UNLIMITED: Final = 1 << 40  # runs per second: what was missed came at its own times, not all at once
 
 
-def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
-    """Run macros from where their records leave them, up to the present."""
+def take_up(core: Core, macros: Macros, names: list[str], now: int) -> CatchUp:
+    """Have macros where their records leave them, each with what has its result already."""
     side = Processor(macros.engines, macros.history, reserve=macros.reserve, stopwatch=macros.stopwatch)
-    taken: list[Known] = []
+    side.dependencies.watcher = macros.processor.dependencies.watcher
+    catching = CatchUp(side)
     for name in names:
         known = macros.known[name]
         definition = known.record.definition
@@ -49,27 +58,80 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> None:
         try:
             side.restore(definition, known.record.standing, now)
         except BadMacro as error:
-            known.refusal = str(error)
-            core.effects.append(Note("macro not run", (("macro", name), ("reason", known.refusal))))
+            refuse(core, known, error)
             continue
-        taken.append(known)
+        macro = known.behind = side.macro(name)
+        macro.rate = Bucket(_UNLIMITED, SECOND, _UNLIMITED, now)
+        catching.since[name] = known.record.changed
+        if core.history is not None and macros.tree is not None:
+            _find_results(core.history, macros, known)
+            _recall(core.history, macro)
+    return catching
+
+
+def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
+    """Process a piece of what was missed; whether that was all, up to the present."""
     history = core.history
-    if history is not None and macros.tree is not None:
-        for known in taken:
-            _find_results(history, macros, known)
-            _recall(history, side.macro(known.record.name))
-        samples = _missed(history, [(known, side.macro(known.record.name)) for known in taken])
-        _publish(core, macros, [*side.arrived(samples, now), *side.tick(now)], now)
+    if history is None or macros.tree is None:
+        return True
+    if macros.samples:
+        proceed(core, macros, now)
+    catching.room = macros.piece
+    is_present = False
+    while True:
+        if catching.missed is None:
+            catching.missed, is_present = _missed(history, catching), True
+        samples = catching.take()
         if samples:
-            facts = (("macros", len(taken)), ("readings", len(samples)))
-            core.effects.append(Note("macros caught up", facts))
-    for known in taken:
-        macro = side.macro(known.record.name)
-        macros.processor.restore(macro.definition, macro.standing(), now)
-        macros.processor.macro(known.record.name).roots.update(macro.roots)
-        known.published = {}
+            _publish(core, macros, catching.side.arrived(samples, now), now)
+            mark(macros, now)
+        if catching.room <= 0:
+            catching.barrier = max(macros.inserting, default=0)
+            return False
+        catching.missed = None
+        if is_present:
+            return True
+
+
+def arrive(core: Core, macros: Macros, catching: CatchUp, now: int) -> list[tuple[Known, Macro]]:
+    """Have macros that have caught up go on with the present; returns them, and as what they did."""
+    if core.history is not None and macros.tree is not None:
+        _publish(core, macros, catching.side.tick(now), now)
+    if catching.readings:
+        facts = (("macros", len(catching.since)), ("readings", catching.readings))
+        core.effects.append(Note("macros caught up", facts))
+        mark(macros, now)
+    arrived: list[tuple[Known, Macro]] = []
+    for name in catching.since:
+        known, macro = macros.known[name], catching.side.macro(name)
+        known.behind, known.published = None, {}
+        try:
+            macros.processor.restore(macro.definition, macro.standing(), now)
+        except BadMacro as error:
+            refuse(core, known, error)
+            continue
+        macros.processor.macro(name).roots.update(macro.roots)
         known.is_here = True
+        known.saved = -1 if catching.readings else 0
+        arrived.append((known, macro))
     core.router.decide_anew()
+    return arrived
+
+
+def leave(macros: Macros, known: Known) -> None:
+    """Catch up with a macro no more; the results that it has stay, and are known by their causes."""
+    catching, macro = macros.catching, known.behind
+    if macro is not None:
+        macro.is_here = False  # those that refer to it get the results of others
+        known.behind, known.published = None, {}
+    if catching is not None and catching.since.pop(known.record.name, None) is not None and not catching.since:
+        macros.catching = None
+
+
+def refuse(core: Core, known: Known, error: BadMacro) -> None:
+    """Say why a macro cannot be run here."""
+    known.refusal = str(error)
+    core.effects.append(Note("macro not run", (("macro", known.record.name), ("reason", known.refusal))))
 
 
 def present_of(core: Core, filters: list[str]) -> tuple[tuple[bytes, int], ...]:
@@ -127,32 +189,39 @@ def _recall(history: History, macro: Macro) -> None:
                 macro.is_twin(sample_of_message(message, stream, number))
 
 
-def _missed(history: History, taken: list[tuple[Known, Macro]]) -> list[Sample]:
+def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
     """The readings that macros have not processed, in the order of their times."""
     lows: dict[bytes, int] = {}
-    for known, macro in taken:
-        for stream in _streams(history, macro.filters):
-            if stream not in macro.seen:
-                macro.seen[stream] = history.first(stream, Since(time=known.record.changed)) - 1
-            lows[stream] = min(macro.seen[stream] + 1, lows.get(stream, _END))
-    strands = [_strand(history, stream, low) for stream, low in lows.items()]
-    return list(merge(*strands, key=_order))
+    looked: list[tuple[str, bytes]] = []
+    for name, since in catching.since.items():
+        macro = catching.side.macro(name)
+        for filter_ in dict.fromkeys([view.reference.topic for view in macro.views]):
+            for stream in history.streams(filter_.encode()):
+                if stream not in macro.seen:
+                    macro.seen[stream] = history.first(stream, Since(time=since)) - 1
+                lows[stream] = min(macro.seen[stream] + 1, lows.get(stream, _END))
+                looked.append((filter_, stream))
+    for filter_, stream in looked:  # what is in later pieces is not to be looked back on
+        catching.side.window.expect(Sample("", 0, None, stream=stream, number=lows[stream]), [filter_])
+    ends = [(stream, low, history.present(stream)) for stream, low in lows.items()]
+    return merge(*[_strand(history, *each) for each in ends if each[1] <= each[2]], key=_order)
 
 
-def _strand(history: History, stream: bytes, low: int) -> list[Sample]:
-    found = _read(history, stream, low, history.present(stream), MAX_READINGS)
-    return [sample_of_message(message, stream, number) for number, message in found if message is not None]
+def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[Sample]:
+    for number, message in _read(history, stream, low, high, _END):
+        if message is not None:
+            yield sample_of_message(message, stream, number)
 
 
-def _read(history: History, stream: bytes, low: int, high: int, limit: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _read(history: History, stream: bytes, low: int, high: int, limit: int) -> Iterator[tuple[int, Message | None]]:
     count = 0
     while low <= high and count < limit:
-        piece = history.read(stream, low, high, _PIECE)
-        if not piece:
+        part = history.read(stream, low, high, _PART)
+        if not part:
             return
-        yield from piece
-        count += len(piece)
-        low = piece[-1][0] + 1
+        yield from part
+        count += len(part)
+        low = part[-1][0] + 1
 
 
 def _order(sample: Sample) -> tuple[int, bytes, int]:

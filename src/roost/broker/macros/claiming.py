@@ -17,7 +17,8 @@ from typing import Final
 
 from roost.broker.choosing import rank
 from roost.broker.core import Core
-from roost.broker.macros.catching_up import present_of, take_up
+from roost.broker.macros.catch_up import CatchUp
+from roost.broker.macros.catching_up import arrive, go_on, leave, present_of, refuse, take_up
 from roost.broker.macros.macros import Known, Macros
 from roost.broker.macros.processing import act, keep, save
 from roost.broker.macros.record import Record
@@ -40,8 +41,11 @@ def begin(macros: Macros, now: int) -> None:
 
 
 def tick(core: Core, macros: Macros, now: int) -> None:
-    """See who has to run what, if it is time to."""
-    if macros.look_at is not None and macros.look_at <= now:
+    """See who has to run what, if it is time to; what is to be caught up with comes first, a piece at a time."""
+    if macros.catching is not None:
+        if macros.is_ready(macros.catching):
+            _catch_up(core, macros, macros.catching, now)
+    elif macros.look_at is not None and macros.look_at <= now:
         look(core, macros, now)
 
 
@@ -52,10 +56,10 @@ def look(core: Core, macros: Macros, now: int) -> None:
         for name in names:
             ours = macros.known[name]
             ours.record, ours.ahead = _reached(core, macros, ours, ours.record), []
-        take_up(core, macros, names, now)
-        for name in names:
-            if macros.runs(name):
-                claim(core, macros, macros.known[name], now)
+        catching = macros.catching = take_up(core, macros, names, now)
+        for name in catching.since:
+            claim(core, macros, macros.known[name], now)
+        _catch_up(core, macros, catching, now)
     wanted, macros.wanted = macros.wanted, []
     for definition in wanted:
         known = macros.known.get(definition.name)
@@ -67,6 +71,20 @@ def look(core: Core, macros: Macros, now: int) -> None:
     macros.look_at = None if macros.alone else now + LOOK
 
 
+def _catch_up(core: Core, macros: Macros, catching: CatchUp, now: int) -> None:
+    """Go on with macros that were taken up; those that have caught up are from now on what they were made meanwhile."""
+    if not go_on(core, macros, catching, now):
+        return
+    arrived = arrive(core, macros, catching, now)
+    macros.catching = None
+    for known, macro in arrived:
+        definition = known.record.definition
+        if definition is not None and definition != macro.definition:
+            changed = known.record.changed + 1
+            if not _is_updated(core, macros, definition, known, changed, now):
+                _stop(core, macros, known, now)
+
+
 def claim(core: Core, macros: Macros, known: Known, now: int) -> None:
     """Say that this node runs a macro."""
     record = macros.standing(known)
@@ -76,7 +94,7 @@ def claim(core: Core, macros: Macros, known: Known, now: int) -> None:
 
 
 def _is_ours_to_run(core: Core, macros: Macros, known: Known, now: int) -> bool:
-    if known.is_here or not macros.is_for_node(known):
+    if known.is_taken_up or not macros.is_for_node(known):
         return False
     runner = known.record.runner
     if macros.alone or not runner or runner == macros.panel:
@@ -104,7 +122,10 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
         standing = Standing(version=version, position=present_of(core, filters))
         known = macros.remember(replace(record, standing=standing, results=results))
         if definition.engine == NODE:
-            take_up(core, macros, [definition.name], now)
+            catching = take_up(core, macros, [definition.name], now)
+            while not go_on(core, macros, catching, now):  # it begins at the present: there is nothing
+                pass
+            arrive(core, macros, catching, now)
         if known.refusal:
             why, known.refusal = known.refusal, ""
             macros.remember(replace(record, definition=None))
@@ -115,10 +136,11 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
     if known.is_here and definition.engine == NODE:
         _update(core, macros, definition, known, changed, now)
         return
-    if known.is_here:
+    if known.is_taken_up and definition.engine != NODE:
         _stop(core, macros, known, now)
     record = replace(known.record, definition=definition, changed=changed, version=known.record.version + 1)
-    save(core, macros, record, now, sync=True)  # who runs it hears of it
+    known = macros.remember(record)
+    save(core, macros, macros.standing(known), now, sync=True)  # who runs it hears of it
     if macros.alone:
         look(core, macros, now)  # nobody else does; it may have been on Spark until now
 
@@ -136,11 +158,22 @@ def _update(core: Core, macros: Macros, definition: Definition, known: Known, ch
     save(core, macros, record, now, sync=True)
 
 
+def _is_updated(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> bool:
+    """The same for what another node wants, if it is a macro that runs here."""
+    try:
+        macros.link(definition)
+        _update(core, macros, definition, known, changed, now)
+    except BadMacro as error:
+        refuse(core, known, error)
+        return False
+    return True
+
+
 def delete(core: Core, macros: Macros, name: str, now: int) -> None:
     """Have a macro no more; raises `NoMacro`."""
     known = macros.find(name)
     record = replace(macros.standing(known), definition=None, changed=max(now, known.record.changed + 1))
-    if known.is_here:
+    if known.is_taken_up:
         record = replace(record, effective=dict(record.standing.position))
         _stop(core, macros, known, now)
     save(core, macros, record, now, sync=True)
@@ -154,23 +187,29 @@ def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
         return
     record = macros.standing(known)
     if (said.claimed, said.runner) > (record.claimed, record.runner):
-        if known.is_here:
+        if known.is_taken_up:
             _stop(core, macros, known, now)
         record = replace(record, runner=said.runner, claimed=said.claimed)
-    if said.runner == record.runner and not known.is_here:
+    if said.runner == record.runner and not known.is_taken_up:
         del known.ahead[MAX_AHEAD - 1 :]
         known.ahead.append(said)
         record = _reached(core, macros, known, record)
     if _is_later(said, record):
-        if known.is_here and said.definition is not None and said.definition.engine == NODE:
-            _update(core, macros, said.definition, known, said.changed + 1, now)
-            return
-        if known.is_here:
+        is_for_node = said.definition is not None and said.definition.engine == NODE
+        if known.is_here and said.definition is not None and is_for_node:
+            if _is_updated(core, macros, said.definition, known, said.changed + 1, now):
+                return
+            is_for_node = False
+        if known.is_taken_up and not is_for_node:
             _stop(core, macros, known, now)
         record = replace(
             record, definition=said.definition, changed=said.changed, version=said.version, effective=said.effective
         )
-    keep(core, macros, record)
+    if known.behind is None:
+        keep(core, macros, record)
+        return
+    known = macros.remember(record)  # what is said holds when it has caught up
+    save(core, macros, macros.standing(known), now, sync=False)
 
 
 def _reached(core: Core, macros: Macros, known: Known, record: Record) -> Record:
@@ -200,7 +239,10 @@ def _is_later(said: Record, record: Record) -> bool:
 
 
 def _stop(core: Core, macros: Macros, known: Known, now: int) -> None:
-    """Run a macro here no more; what was due has its results."""
+    """Run a macro here no more; what was due has its results. What it has not caught up with is left to others."""
+    if known.behind is not None:
+        leave(macros, known)
+        return
     act(core, macros, macros.processor.tick(now), now)
     effects = macros.processor.undefine(known.record.name, now)
     core.effects += [each for each in effects if isinstance(each, Note)]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from roost.broker.macros.catch_up import PIECE, CatchUp
 from roost.broker.macros.record import Parts, Record
 from roost.broker.message import Message
 from roost.broker.packets.kept import user_properties
@@ -25,6 +26,7 @@ from roost.naming.topic import name_of_topic
 from roost.process.definition import NODE, PREFIX, PYTHON, Definition
 from roost.process.dependencies import Dependencies
 from roost.process.engine import Engine
+from roost.process.macro import Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
 from roost.process.runner import untimed
@@ -49,6 +51,7 @@ class Known:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.is_here = False
+        self.behind: Macro | None = None  # while it is caught up with: what it is until then, and where it stands
         self.linked: Definition | None = None  # as which it is among those that depend on each other
         self.refusal = ""  # why it cannot be run here
         self.saved = 0  # activations that the record includes
@@ -57,6 +60,11 @@ class Known:
         self.after: tuple[Name, ...] = ()  # what its next result comes after, in other streams; bound: MAX_AFTER
         self.published: dict[Cause, list[Place]] = {}  # what has results, which in order; bound: MAX_PUBLISHED
         self.causes: dict[Cause, bytes] = {}  # of results that came out of the group, their streams; bound: MAX_CAUSES
+
+    @property
+    def is_taken_up(self) -> bool:
+        """Whether this node runs it, or will when it has caught up."""
+        return self.is_here or self.behind is not None
 
     @property
     def is_deleted(self) -> bool:
@@ -88,6 +96,8 @@ class Macros:
         self.parts: Final = Parts()
         self.samples: list[Sample] = []  # of this call; bound: what a call brings
         self.last_number: Callable[[bytes], int] = _nothing  # of a stream in the group; set by who joins it
+        self.catching: CatchUp | None = None  # one at a time: what is to be taken up meanwhile is by the next
+        self.piece = PIECE
         self.started = 0  # when groups were there, 0 before
         self.wanted: list[Definition] = []  # of the configuration, until they are taken in
         self.trusted: set[bytes] = set()  # digests of the macros in Python that the configuration has
@@ -122,10 +132,13 @@ class Macros:
 
     def inputs_of(self, topic: str) -> tuple[str, ...] | None:
         """What is read for the results on a topic, wherever the macro runs; None if no macro that is known has it."""
-        written, found = self._graph.inputs_of(topic), self.processor.dependencies.inputs_of(topic)
-        if written is None or found is None:
-            return found if written is None else written
-        return tuple(dict.fromkeys([*written, *found]))
+        graphs = [self._graph, self.processor.dependencies]
+        if self.catching is not None:
+            graphs.append(self.catching.side.dependencies)
+        found = [inputs for inputs in [each.inputs_of(topic) for each in graphs] if inputs is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        return tuple(dict.fromkeys([each for inputs in found for each in inputs]))
 
     def watch(self, watcher: Callable[[], None]) -> None:
         """Tell somebody whenever other things may be read than before."""
@@ -171,12 +184,25 @@ class Macros:
     def standing(self, known: Known) -> Record:
         """The record of a macro as it stands now."""
         record = known.record
-        if not known.is_here:
+        macro = self.macro_of(known)
+        if macro is None:
             return record
-        macro = self.processor.macro(record.name)
         stream = self.stream_of(macro.topic)
-        results = {**record.results, stream: self.last_result(macro.topic)} if stream else {}
-        return replace(record, version=macro.version, standing=macro.standing(), results=results)
+        results = {**record.results, stream: self._included(known, stream)} if stream else {}
+        version = macro.version
+        if known.behind is not None and record.definition != macro.definition:
+            version += 1  # that of the record holds from when it has caught up
+        return replace(record, version=version, standing=macro.standing(), results=results)
+
+    def macro_of(self, known: Known) -> Macro | None:
+        """What this node runs, or catches up with."""
+        return self.processor.macro(known.record.name) if known.is_here else known.behind
+
+    def _included(self, known: Known, stream: bytes) -> int:
+        """How far our results are included in where a macro stands: not those whose causes are still to come again."""
+        last = self.last_result(PREFIX + known.record.name)
+        ahead = [number for places in known.published.values() for each, number in places if each == stream]
+        return max(known.record.results.get(stream, 0), min(ahead) - 1) if ahead else last
 
     def find(self, name: str) -> Known:
         """What is known of a macro; raises `NoMacro` if there is none."""
@@ -227,7 +253,14 @@ class Macros:
 
     def deadline(self) -> int | None:
         """When something is due."""
-        return earliest(self.processor.deadline(), self.save_at, self.look_at, self.place_at)
+        due = earliest(self.processor.deadline(), self.save_at, self.place_at)
+        if self.catching is not None:
+            return 0 if self.is_ready(self.catching) else due
+        return earliest(due, self.look_at)
+
+    def is_ready(self, catching: CatchUp) -> bool:
+        """Whether a catch-up can go on: the group has the results so far."""
+        return not self.unplaced and not (self.inserting and min(self.inserting) <= catching.barrier)
 
 
 def cause_of(cause: Sample) -> Cause:

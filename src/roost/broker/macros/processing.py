@@ -40,7 +40,7 @@ def proceed(core: Core, macros: Macros, now: int) -> None:
         act(core, macros, effects, now)
         macros.samples = []  # results that were published in this call: their macros had them
     elif samples:
-        _mark(macros, now)
+        mark(macros, now)
 
 
 def act(core: Core, macros: Macros, effects: list[Effect], now: int) -> None:
@@ -56,10 +56,10 @@ def act(core: Core, macros: Macros, effects: list[Effect], now: int) -> None:
     for name in changed:
         if macros.runs(name):
             save(core, macros, macros.standing(macros.known[name]), now, sync=False)
-    _mark(macros, now)
+    mark(macros, now)
 
 
-def _mark(macros: Macros, now: int) -> None:
+def mark(macros: Macros, now: int) -> None:
     """Something has come further; it is saved soon."""
     if macros.save_at is None:
         macros.save_at = now + PAUSE
@@ -198,6 +198,7 @@ def tick(core: Core, macros: Macros, now: int) -> None:
         return
     macros.save_at = None
     for known in list(macros.known.values()):
-        if known.is_here and known.saved != (activations := macros.processor.macro(known.record.name).activations):
-            known.saved = activations
+        macro = macros.macro_of(known)
+        if macro is not None and known.saved != macro.activations:
+            known.saved = macro.activations
             save(core, macros, macros.standing(known), now, sync=False)
