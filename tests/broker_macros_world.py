@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.broker_world import World
 from tests.nodes_world import Node, Street, panel_of
 
+from roost.broker.macros.catch_up import PIECE
 from roost.broker.macros.macros import Macros
 from roost.broker.macros.past import MacroPast
 from roost.broker.message import Message
@@ -45,13 +46,16 @@ def on_node(node: Node) -> Macros:
     past.history = lambda: node.broker.core.history
     macros = Macros(ENGINES, past, tree=0, panel=Name(panel_of(node.number)), alone=node.street.count == 1)
     macros.last_number = lambda stream: len(node.streams.get(stream, ()))
+    assert isinstance(node.street, MacroStreet)
+    macros.piece = node.street.piece
     return macros
 
 
 class MacroStreet(Street):
-    """Nodes of a group that run macros."""
+    """Nodes of a group that run macros, and catch up in pieces."""
 
-    def __init__(self, seed: int, count: int = 2) -> None:
+    def __init__(self, seed: int, count: int = 2, piece: int = PIECE) -> None:
+        self.piece = piece
         super().__init__(seed, count, on_node)
         for node in self.nodes:
             roaming = node.broker.core.roaming

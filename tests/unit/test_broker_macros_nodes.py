@@ -6,6 +6,7 @@ import pytest
 from tests.broker_macros_world import MacroStreet, lineage_of, macro
 from tests.nodes_world import Node
 
+from roost.broker.macros.catch_up import PIECE
 from roost.broker.message import Message
 from roost.naming import Name
 from roost.process.definition import Definition
@@ -150,9 +151,10 @@ def test_a_record_that_comes_without_its_results_does_not_stand_for_them() -> No
     assert [each.payload for each in street.results("count")] == [b"[%d,%d]" % (each, each) for each in range(1, 6)]
 
 
+@pytest.mark.parametrize("piece", [1, PIECE])
 @pytest.mark.parametrize("seed", range(40))
-def test_every_reading_has_one_result_whatever_dies(seed: int) -> None:
-    street = MacroStreet(seed, 3)
+def test_every_reading_has_one_result_whatever_dies(seed: int, piece: int) -> None:
+    street = MacroStreet(seed, 3, piece)
     chance = street.random
     each = macro("each", "0 * Noctua.topic('hall/a') + Math.random()")  # for each cause another, wherever it runs
     street.define(1, each, macro("twice", "2 * Noctua.topic('Noctua/each')"))

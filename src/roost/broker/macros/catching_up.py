@@ -90,7 +90,11 @@ def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
             return False
         catching.missed = None
         if is_present:
-            return True
+            break
+    under_way = _under_way(history, macros, catching.side)
+    if under_way:
+        _publish(core, macros, catching.side.arrived(under_way, now), now)
+    return True
 
 
 def arrive(core: Core, macros: Macros, catching: CatchUp, now: int) -> list[tuple[Known, Macro]]:
@@ -205,6 +209,22 @@ def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
         catching.side.window.expect(Sample("", 0, None, stream=stream, number=lows[stream]), [filter_])
     ends = [(stream, low, history.present(stream)) for stream, low in lows.items()]
     return merge(*[_strand(history, *each) for each in ends if each[1] <= each[2]], key=_order)
+
+
+def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample]:
+    """Results of macros that run here and have not come out of the group: the next ones would overtake them."""
+    found: list[Sample] = []
+    waiting = [*[each for messages in macros.inserting.values() for each in messages], *macros.unplaced]
+    for topic in [PREFIX + name for name in macros.processor.macros()]:
+        if not side.touches(topic):
+            continue
+        mine = [each for each in waiting if each.topic == topic.encode()]
+        stream, next_ = macros.stream_of(topic), macros.last_result(topic) - len(mine) + 1
+        there = _read(history, stream, history.present(stream) + 1, next_ - 1, MAX_RESULTS)
+        for number, message in [*there, *enumerate(mine, next_)]:
+            if message is not None:
+                found.append(sample_of_message(message, stream, number))
+    return sorted(found, key=_order)
 
 
 def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[Sample]:
