@@ -9,6 +9,7 @@ from tests.broker_macros_world import MacroStreet, macro
 from tests.nodes_world import Node, panel_of
 
 from roost.broker.macros import claiming
+from roost.machine import SECOND
 from roost.process.definition import Definition
 
 BACKLOG = 20
@@ -18,8 +19,8 @@ COUNT: Definition = macro("count", CODE)
 MINUS: Definition = macro("count", "-Noctua.topic('hall/a')")
 
 
-def say(node: Node, payload: bytes) -> None:
-    node.connect(b"ann%d" % node.number).publish(b"hall/a", payload)
+def say(node: Node, payload: bytes, topic: bytes = b"hall/a") -> None:
+    node.connect(b"ann%d" % node.number).publish(topic, payload)
 
 
 def pass_on(node: Node) -> None:
@@ -29,15 +30,16 @@ def pass_on(node: Node) -> None:
         node.hand_on(streams[0])
 
 
-def behind(definition: Definition = COUNT) -> tuple[MacroStreet, Node]:
+def behind(*definitions: Definition, later: bytes = b"hall/a") -> tuple[MacroStreet, Node]:
     """A street of which the first node died, and the other has begun to catch up, with one piece."""
     street = MacroStreet(1, 2, PIECE)
-    street.define(1, definition)
+    street.define(1, *(definitions or (COUNT,)))
     street.live(8)
     street.nodes[0].die()
     node = street.nodes[1]
     for number in range(BACKLOG):
-        say(node, b"%d" % number)
+        say(node, b"%d" % number, b"hall/a" if number < BACKLOG // 2 else later)
+        node.now += 1  # so that times tell their order
     while street.step():
         pass
     while street.macros(2).catching is None:
@@ -213,12 +215,38 @@ def test_what_is_missed_is_more_than_a_macro_may_run_in_a_second() -> None:
 
 
 def test_a_macro_looks_back_on_what_came_before_and_not_on_later_pieces() -> None:
-    code = "[Noctua.topic('hall/a'), Noctua.topic('hall/+', {limit: 3}).length]"
-    street, node = behind(macro("count", code))
-    node.connect(b"eve").publish(b"hall/b", b"7")  # a stream that is new, in the middle
+    street, _ = behind(macro("count", f"Noctua.topic('hall/+', {{limit: {BACKLOG}}}).length"), later=b"hall/b")
     street.live(2)
-    lengths = [each.payload for each in street.results("count")]
-    assert lengths[:BACKLOG] == [b"[%d,%d]" % (each, min(3, each + 1)) for each in range(BACKLOG)]
+    assert [each.payload for each in street.results("count")] == [b"%d" % (each + 1) for each in range(BACKLOG)]
+
+
+def test_results_from_before_a_crash_are_known_after_another_one() -> None:
+    street, node = behind()
+    for _ in range(2):
+        pass_on(node)
+        tick(node)
+    pass_on(node)
+    node.die()
+    node.rise()
+    for seconds in (4, 1):  # it begins with what has results, and writes how far it has come
+        node.now = street.now = street.now + seconds * SECOND
+        tick(node)
+    macros = street.macros(2)
+    assert macros.catching is not None
+    assert 0 < len([each for each in macros.find("count").published.values() if each]) < 3 * PIECE
+    node.die()
+    node.rise()
+    street.live(8)
+    assert [each.payload for each in street.results("count")] == expected(BACKLOG)
+
+
+def test_of_two_macros_one_goes_on_when_the_other_is_deleted() -> None:
+    street, node = behind(COUNT, macro("other", "Noctua.topic('hall/a')"))
+    node.run(node.broker.delete_macro("count", node.now))
+    street.live(2)
+    assert [each.payload for each in street.results("count")] == expected(PIECE // 2)
+    assert [each.payload for each in street.results("other")] == [b"%d" % each for each in range(BACKLOG)]
+    assert street.runners("other") == [2]
 
 
 def test_results_that_are_on_their_way_into_the_group_are_not_passed_over() -> None:
