@@ -31,6 +31,8 @@ from roost.wire.senml import Quality, Value, encode_values
         (JSON, b'[{"n":"a","v":21.5}]', 21.5),
         (JSON, b'[{"n":"a"}]', [{"n": "a"}]),
         (JSON, b'[{"x":1}]', [{"x": 1}]),
+        (JSON, b'[{"n":"\\ud800","v":1}]', [{"n": "\ud800", "v": 1}]),
+        (SENML_JSON, b'[{"\\ud800":"a","v":1}]', '[{"\\ud800":"a","v":1}]'),
         (9999, b"x", "x"),
     ],
 )

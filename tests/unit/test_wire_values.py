@@ -48,7 +48,17 @@ def test_values(format_: int, payload: bytes, values: list[Value]) -> None:
 
 @pytest.mark.parametrize(
     ("format_", "payload"),
-    [(TEXT, b"\xff"), (JSON, b"{"), (JSON, b"NaN"), (JSON, b"[" * 100_000), (SENML_JSON, b"{}"), (SENML_JSON, b"[1]")],
+    [
+        (TEXT, b"\xff"),
+        (JSON, b"{"),
+        (JSON, b"NaN"),
+        (JSON, b"[" * 100_000),
+        (JSON, b'{"value": 1, "unit": "\\ud800"}'),  # half a surrogate pair has no UTF-8 form
+        (JSON, b'"\xed\xa0\x80"'),
+        (SENML_JSON, b'[{"n": "\\ud800", "v": 1}]'),
+        (SENML_JSON, b"{}"),
+        (SENML_JSON, b"[1]"),
+    ],
 )
 def test_what_is_not_of_its_format_is_refused(format_: int, payload: bytes) -> None:
     with pytest.raises(BadPacket):

@@ -28,10 +28,7 @@ def sample_of(topic: str, time: int, format_: int, payload: bytes, stream: bytes
     unit, quality = "", GOOD
     value: Plain
     if format_ in {SENML_CBOR, SENML_JSON}:
-        try:
-            values = values_of(format_, payload)
-        except BadPacket:
-            values = []
+        values = _values(format_, payload)
         if values:
             value, unit, quality = _measured(values)
         else:
@@ -39,7 +36,7 @@ def sample_of(topic: str, time: int, format_: int, payload: bytes, stream: bytes
     elif format_ == JSON:
         value = _json(payload)
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            packed = values_of(JSON, payload)
+            packed = _values(JSON, payload)
             if packed:
                 value, unit, quality = _measured(packed)
         elif isinstance(value, dict) and "value" in value:
@@ -51,6 +48,13 @@ def sample_of(topic: str, time: int, format_: int, payload: bytes, stream: bytes
     else:
         value = payload if format_ == OCTET_STREAM else _text(payload)
     return Sample(topic, time, value, unit, quality, stream, number)
+
+
+def _values(format_: int, payload: bytes) -> list[Value]:
+    try:
+        return values_of(format_, payload)
+    except BadPacket:
+        return []
 
 
 def _measured(values: list[Value]) -> tuple[Plain, str, str]:

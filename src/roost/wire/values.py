@@ -115,9 +115,12 @@ def _number(text: bytes) -> int | float | None:
 
 def _parsed(payload: bytes) -> Any:  # noqa: ANN401  whatever JSON has
     try:
-        return json.loads(payload, parse_constant=_no_constant)
+        content = json.loads(payload, parse_constant=_no_constant)
+        if b"\\" in payload or not payload.isascii():  # else there is no half of a surrogate pair, which has no UTF-8
+            json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise BadPacket("it should be JSON, and is not") from None
+    return content
 
 
 def _no_constant(text: str) -> None:
