@@ -30,6 +30,7 @@ import cbor2
 
 from roost.broker.announcement import RESERVED
 from roost.errors import BadMacro, BadPacket
+from roost.naming.name import Name
 from roost.process.definition import Definition, definition_of
 from roost.process.effects import Standing
 
@@ -39,6 +40,7 @@ MAX_PARTS: Final = 512  # as many as go into a group at once
 MAX_BYTES: Final = 64 << 20  # of a record, with all it says
 _DIGEST: Final = 32  # hex digits
 _MAX_TIME: Final = (1 << 63) - 1
+_MAX_NUMBER: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +109,20 @@ def decode_record(wire: bytes) -> Record:
         definition = None if "definition" not in said else definition_of(said["definition"])
         version, state, position, used, due = said["standing"]
         standing = Standing(
-            int(version),
-            bytes(state),
-            tuple([(bytes(stream), int(number)) for stream, number in position]),
-            tuple([(str(topic), (bytes(one), int(two), int(three))) for topic, (one, two, three) in used]),
-            int(due),
+            number_in(version),
+            octets_in(state),
+            tuple([(_stream(stream), number_in(number)) for stream, number in position]),
+            tuple([(text_in(topic), _mark(mark)) for topic, mark in used]),
+            number_in(due),
         )
         record = Record(
-            str(said["name"]),
+            text_in(said["name"]),
             definition,
-            int(said["changed"]),
-            int(said["version"]),
+            number_in(said["changed"]),
+            number_in(said["version"]),
             _numbers(said["effective"]),
-            bytes(said["runner"]),
-            int(said["claimed"]),
+            _stream(said["runner"]),
+            number_in(said["claimed"]),
             standing,
             _numbers(said["results"]),
         )
@@ -138,7 +140,37 @@ def decode_record(wire: bytes) -> Record:
 def _numbers(said: object) -> dict[bytes, int]:
     if not isinstance(said, dict):
         raise TypeError("numbers are by stream")
-    return {bytes(stream): int(number) for stream, number in said.items()}
+    return {_stream(stream): number_in(number) for stream, number in said.items()}
+
+
+def _stream(said: object) -> bytes:
+    return Name.decode(octets_in(said)).value
+
+
+def _mark(said: list[object]) -> tuple[bytes, int, int]:
+    stream, number, time = said
+    return octets_in(stream), number_in(number), number_in(time)
+
+
+def number_in(said: object) -> int:
+    """A number of a record, and nothing that could be made one: no infinity, no billion digits."""
+    if type(said) is not int or not -_MAX_NUMBER <= said <= _MAX_NUMBER:
+        raise TypeError(f"a number belongs where a {type(said).__name__} is")
+    return said
+
+
+def octets_in(said: object) -> bytes:
+    """Bytes of a record; a number would be as many zeros."""
+    if not isinstance(said, bytes):
+        raise TypeError(f"bytes belong where a {type(said).__name__} is")
+    return said
+
+
+def text_in(said: object) -> str:
+    """A text of a record."""
+    if not isinstance(said, str):
+        raise TypeError(f"text belongs where a {type(said).__name__} is")
+    return said
 
 
 class Parts:
@@ -159,7 +191,7 @@ class Parts:
         """Take a part of any record in; returns what it completes. Raises `BadPacket`."""
         try:
             which, number, count, part = cbor2.loads(payload)
-            which, number, count, part = bytes(which), int(number), int(count), bytes(part)
+            which, number, count, part = octets_in(which), number_in(number), number_in(count), octets_in(part)
         except (cbor2.CBORDecodeError, ValueError, TypeError, RecursionError):
             raise BadPacket("this is no part of a record") from None
         if not 0 <= number < count <= MAX_PARTS:

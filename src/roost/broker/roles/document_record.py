@@ -25,6 +25,7 @@ from typing import Final
 import cbor2
 
 from roost.broker.announcement import RESERVED
+from roost.broker.macros.record import number_in, text_in
 from roost.errors import BadConfig, BadPacket
 from roost.process.roles.specification import Specification
 
@@ -64,7 +65,7 @@ def decode_document_record(wire: bytes) -> DocumentRecord:
     try:
         said = cbor2.loads(zlib.decompressobj().decompress(wire, MAX_BYTES))
         document = Specification.read(json.loads(said["document"])) if said["document"] else None
-        record = DocumentRecord(str(said["topic"]), int(said["changed"]), document, bool(said["file"]))
+        record = DocumentRecord(text_in(said["topic"]), number_in(said["changed"]), document, bool(said["file"]))
     except BadConfig as error:
         raise BadPacket(f"the document of a record is none: {error}") from None
     except (cbor2.CBORDecodeError, zlib.error, ValueError, TypeError, KeyError, RecursionError) as error:
