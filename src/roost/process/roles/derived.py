@@ -31,27 +31,31 @@ def no_inputs(_topic: str) -> Sequence[str] | None:
 
 def sees_derived(policy: Policy, topic: str, roles: Roles, inputs_of: InputsOf) -> bool:
     """Whether the roles may see what is on a topic that no document governs."""
-    return _sees_inputs(policy, topic, roles, inputs_of, frozenset())
+    inputs = inputs_of(topic) if topic.startswith(PREFIX) else None
+    return inputs is None or sees_all(policy, inputs, roles, inputs_of)
 
 
 def sees_all(policy: Policy, inputs: Sequence[str], roles: Roles, inputs_of: InputsOf) -> bool:
-    """Whether the roles may see all of these, as they are published."""
-    return all(_sees(policy, wanted, roles, inputs_of, frozenset()) for wanted in inputs)
+    """Whether the roles may see all of these, as published; each is looked at once, however many lead to it."""
+    wanted = dict.fromkeys(inputs)
+    for each in (ahead := list(wanted)):  # grows as it goes, by what is not wanted yet
+        if is_wild(each):
+            if not _sees_filter(policy, each, roles):
+                return False
+            continue
+        decision = policy.decide(each, roles)
+        if decision is not None:
+            if each not in decision.permitted:
+                return False
+            continue
+        further = inputs_of(each) if each.startswith(PREFIX) else None
+        new = [one for one in further or () if one not in wanted]
+        wanted.update(dict.fromkeys(new))
+        ahead += new
+    return True
 
 
-def _sees_inputs(policy: Policy, topic: str, roles: Roles, inputs_of: InputsOf, above: frozenset[str]) -> bool:
-    inputs = inputs_of(topic) if topic.startswith(PREFIX) and topic not in above else None
-    if inputs is None:
-        return True
-    return all(_sees(policy, wanted, roles, inputs_of, above | {topic}) for wanted in inputs)
-
-
-def _sees(policy: Policy, wanted: str, roles: Roles, inputs_of: InputsOf, above: frozenset[str]) -> bool:
-    if not is_wild(wanted):
-        decision = policy.decide(wanted, roles)
-        if decision is None:
-            return _sees_inputs(policy, wanted, roles, inputs_of, above)
-        return wanted in decision.permitted
+def _sees_filter(policy: Policy, wanted: str, roles: Roles) -> bool:
     if intersects(wanted, PREFIX + "#"):
         return all(_sees_streams(policy, each, each.streams, roles) for each in policy.documents.values())
     touched = [each for each in policy.documents.values() if intersects(each.topic, wanted)]
