@@ -66,7 +66,13 @@ class FakeMacros:
         del self.kept[name]
         return shown
 
-    def trace(self, name: str) -> list[dict[str, object]]:
+    async def last_failure(self, name: str, *, user: bytes) -> dict[str, object] | None:
+        del user
+        self.shown(name)
+        return None
+
+    async def trace(self, name: str, *, user: bytes) -> list[dict[str, object]]:
+        del user
         return [{"version": self.shown(name)["version"], "output": b"\xff\x00", "took_us": float("nan")}]
 
 

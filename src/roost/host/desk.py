@@ -20,10 +20,7 @@ class MacroDesk(Protocol):
         ...
 
     def shown(self, name: str) -> dict[str, object]:
-        """Tell all about one: definition, topic, version, digest (hex), position, runs_on, counters, last_failure.
-
-        Raises `NoMacro`.
-        """
+        """Tell about one: definition, topic, version, digest (hex), position, runs_on, counters; raises `NoMacro`."""
         ...
 
     async def define(self, mapping: object, *, new: bool | None, user: bytes) -> dict[str, object]:
@@ -37,8 +34,15 @@ class MacroDesk(Protocol):
         """End one; what it was. Raises `NoMacro`."""
         ...
 
-    def trace(self, name: str) -> list[dict[str, object]]:
-        """List its last runs, newest first: version, time, cause, inputs, log, output or failure, took_us."""
+    async def trace(self, name: str, *, user: bytes) -> list[dict[str, object]]:
+        """List its last runs, newest first: version, time, cause, inputs, log, output or failure, took_us.
+
+        Those whose inputs the user may not read are left out.
+        """
+        ...
+
+    async def last_failure(self, name: str, *, user: bytes) -> dict[str, object] | None:
+        """The last run that failed, if there is one and the user may read its inputs."""
         ...
 
 

@@ -55,12 +55,14 @@ class Macros:
         name = rest_of(request, _HEAD)
         self._check_look(request, name)
         shown = self._desk.shown(name)
-        return answer(shown, headers={"ETag": tag_of(shown)})
+        failure = await self._desk.last_failure(name, user=request[USER])
+        said = shown if failure is None else {**shown, "last_failure": failure}
+        return answer(said, headers={"ETag": tag_of(shown)})
 
     async def _trace(self, request: web.Request) -> web.Response:
         name = rest_of(request, _TRACES)
         self._check_look(request, name)
-        return answer(self._desk.trace(name))
+        return answer(await self._desk.trace(name, user=request[USER]))
 
     async def _post(self, request: web.Request) -> web.Response:
         body = await body_of(request)

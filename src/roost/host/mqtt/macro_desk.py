@@ -1,30 +1,46 @@
 """The desk of macros: what HTTP and the command line ask of the broker's macros (`roost.host.desk.MacroDesk`).
 
 A definition that came in is answered when it is on the disk. Macros in Python are the configuration's alone.
+
+A run shows what it was given, so who sees it has to be one who could read that: by roles, as with results that no
+document names, and by permissions, but for who may change the macro, and so have it read anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
+from roost.broker.access import WHOLE
 from roost.broker.broker import Broker
 from roost.broker.macros.macros import Macros
 from roost.errors import BadMacro, MacroExists
 from roost.host.mqtt.server import Server
 from roost.machine import Effect
 from roost.naming import Name
-from roost.process.definition import PYTHON, definition_of
+from roost.process.definition import PREFIX, PYTHON, definition_of
 from roost.process.telling import run_told
+from roost.process.trace import Run
+
+_NOBODY: Final = b""  # the client id, which nobody has here
+
+
+class Sight(Protocol):
+    """Roles: who may see what (`roost.host.mqtt.role_finding.RoleJudge`)."""
+
+    async def sees(self, user: bytes, inputs: Sequence[str]) -> bool:
+        """Whether a user may see all of these topics and filters, as they are published."""
+        ...
 
 
 class BrokerMacros:
     """The macros of a running broker; satisfies `MacroDesk`."""
 
-    def __init__(self, broker: Broker, macros: Macros, server: Server) -> None:
+    def __init__(self, broker: Broker, macros: Macros, server: Server, sight: Sight | None = None) -> None:
         self._broker: Final = broker
         self._macros: Final = macros
         self._server: Final = server
+        self._sight: Final = sight  # None: there are no roles
 
     def names(self) -> list[str]:
         """All of them."""
@@ -73,20 +89,32 @@ class BrokerMacros:
         await self._do(name, lambda now: self._broker.delete_macro(name, now))
         return said
 
-    def trace(self, name: str) -> list[dict[str, object]]:
-        """List its last runs, newest first."""
+    async def trace(self, name: str, *, user: bytes) -> list[dict[str, object]]:
+        """List its last runs, newest first, as far as the user may read what they were given."""
         known = self._macros.find(name)
-        if not known.is_here:
-            return []
-        return [run_told(each) for each in self._macros.processor.trace(name).runs()]
+        runs = self._macros.processor.trace(name).runs() if known.is_here else []
+        return [run_told(each) for each in runs if await self._is_shown(each, known.record.name, user)]
+
+    async def last_failure(self, name: str, *, user: bytes) -> dict[str, object] | None:
+        """The last run that failed, if there is one and the user may read what it was given."""
+        known = self._macros.find(name)
+        run = self._macros.processor.trace(name).last_failure if known.is_here else None
+        return None if run is None or not await self._is_shown(run, name, user) else run_told(run)
+
+    async def _is_shown(self, run: Run, name: str, user: bytes) -> bool:
+        topic = PREFIX + name
+        inputs = [*[each.topic for each in run.inputs], *(self._macros.inputs_of(topic) or ())]
+        if self._sight is not None and not await self._sight.sees(user, inputs):
+            return False
+        access = self._broker.core.access
+        if access.may_publish(user, _NOBODY, topic.encode()):
+            return True
+        return all(access.reach(user, _NOBODY, each.encode()) == WHOLE for each in inputs)
 
     def _counted(self, name: str) -> dict[str, object]:
         macro = self._macros.processor.macro(name)
         counters = ("activations", "runs", "results", "failures", "waited", "limited", "repeated")
-        said: dict[str, object] = {"counters": {each: getattr(macro, each) for each in counters}}
-        if macro.trace.last_failure is not None:
-            said["last_failure"] = run_told(macro.trace.last_failure)
-        return said
+        return {"counters": {each: getattr(macro, each) for each in counters}}
 
     async def _do(self, name: str, change: Callable[[int], list[Effect]]) -> None:
         """Have the broker do something with a macro, and wait until it is on the disk."""

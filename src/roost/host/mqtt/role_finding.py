@@ -17,6 +17,7 @@ from roost.errors import BadConfig, Denied, Unreachable
 from roost.host.clock import Clock
 from roost.host.mqtt.roles import Endpoint
 from roost.process.roles.decision import Roles
+from roost.process.roles.derived import sees_all
 from roost.process.roles.reach import candidates, presented, refused
 
 MAX_GUESTS: Final = 10_000
@@ -72,6 +73,11 @@ class RoleJudge:
         if refused(self._keeper.policy, wanted, roles, self._keeper.inputs_of):
             because = f", which are not known: {why}" if roles is None else ""
             raise Denied(f"the roles of the user give nothing of {wanted}{because}")
+
+    async def sees(self, user: bytes, inputs: Sequence[str]) -> bool:
+        """Whether the user's roles may see all of these topics and filters, as they are published."""
+        roles, _ = await self._guests.find(user)
+        return sees_all(self._keeper.policy, inputs, roles, self._keeper.inputs_of)
 
     def candidates(self, wanted: str) -> Sequence[str]:
         """Where anything can come for it, whatever the roles."""

@@ -126,13 +126,13 @@ async def running_broker(config: Config, hook: Hook | None = None) -> AsyncItera
         frame_bytes = config.broker.max_packet_bytes + FRAME_SLACK_BYTES
         uris = [server.listen(listener, frame_bytes) for listener in config.listeners]
         running = Running(config, server, broker, uris, repo, hook)
-        if macros is not None:
-            running.macros = BrokerMacros(broker, macros, server)
         judge: RoleJudge | None = None
         if roles is not None:
             guests = Guests(roles, clock, endpoint)
             judge = RoleJudge(broker.core, roles, guests)
             running.roles = BrokerRoles(broker, roles, server, guests)
+        if macros is not None:
+            running.macros = BrokerMacros(broker, macros, server, judge)
         if config.http is not None:
             gate = UserGate(security, None if endpoint is None else endpoint.bearer)
             await stack.enter_async_context(_http(running, config.http, gate, judge))
