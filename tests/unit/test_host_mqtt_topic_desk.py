@@ -209,3 +209,21 @@ def test_roles_show_another_stream_in_the_place_of_a_topic() -> None:
             await topics.past(b"visitor", b"raw", Since(), 1)
 
     run(test)
+
+
+class Doubled(NoRoles):
+    """As if streams stood for topics that the filter matches, too."""
+
+    def candidates(self, wanted: str) -> Sequence[str]:
+        return (wanted, "a", "c")
+
+
+def test_what_several_filters_match_is_there_once() -> None:
+    async def test() -> None:
+        topics, broker = desk(Groups(a=[1, 4]))
+        topics.judge = Doubled()
+        publish(broker, message("c", 3, b"x"))
+        assert [each["value"] for each in await topics.past(b"", b"+", Since(number=1), 100)] == [1, "x", 4]
+        assert [each["value"] for each in await topics.past(b"", b"+", Since(), 100)] == [4, "x"]
+
+    run(test)

@@ -158,8 +158,7 @@ class BrokerTopics:
         """Everything since then, by time; the readings of a stream by number."""
         sources: list[Iterator[Message]] = [iter(self._retained(filter_, since.time))]
         if self._core.history is not None:
-            recalls = [Recall(each, since, self._core.history) for each in self._filters(filter_)]
-            sources += [self._recalled(recall) for recall in recalls]
+            sources.append(self._recalled(Recall(filter_, since, self._core.history, None, self._filters(filter_))))
         return merge(*sources, key=_time)
 
     def _recalled(self, recall: Recall) -> Iterator[Message]:
@@ -170,25 +169,24 @@ class BrokerTopics:
         """The last message of each stream, and of each plain topic that retains one."""
         history = self._core.history
         if history is not None:
-            for each in self._filters(filter_):
-                for stream in history.streams(each):
-                    number = history.present(stream)
-                    for _, message in history.read(stream, number, number, 1) if number > 0 else ():
-                        if message is not None:
-                            yield message
+            for stream in dict.fromkeys([one for each in self._filters(filter_) for one in history.streams(each)]):
+                number = history.present(stream)
+                for _, message in history.read(stream, number, number, 1) if number > 0 else ():
+                    if message is not None:
+                        yield message
         yield from self._retained(filter_, 0)
 
     def _retained(self, filter_: bytes, since: int) -> list[Message]:
         """What plain topics retain, by time; what is of a group is found there."""
         now = self._clock()
-        found = [
-            message
+        found = {
+            message.topic: message  # one, though several filters match it
             for each in self._filters(filter_)
             for table in (self._core.retained, self._core.system)
             for _, message in table.matching(each, now)
             if message.origin is None and message.time >= since
-        ]
-        return sorted(found, key=_time)
+        }
+        return sorted(found.values(), key=_time)
 
     def _filters(self, filter_: bytes) -> list[bytes]:
         return [each.encode() for each in self.judge.candidates(filter_.decode())]
