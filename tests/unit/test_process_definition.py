@@ -57,6 +57,7 @@ def test_the_digest_is_of_what_makes_results() -> None:
         ({"code": 5}, "code is text"),
         ({"code": "x" * 300_000}, "at most"),
         ({"code": "\ud800"}, "surrogate"),
+        ({"code": "1", "description": "\ud800"}, "description holds half a surrogate"),
         ({"code": "1", "cod": 1}, "no 'cod'"),
         ({"code": "1", "name": "$SYS/x"}, "reserved"),
         ({"code": "1", "name": "Noctua/x"}, "reserved"),

@@ -68,6 +68,7 @@ class Definition:
 
     def __post_init__(self) -> None:
         _check_code(self.code)
+        _size("description", self.description)
         _check_choice("language", self.language, _LANGUAGES)
         _check_choice("engine", self.engine, _ENGINES)
         if len(self.description) > MAX_DESCRIPTION:
@@ -146,11 +147,15 @@ def _limits(mapping: object) -> Limits:
     return Limits(**mapping)
 
 
-def _check_code(code: str) -> None:
+def _size(key: str, text: str) -> int:
     try:
-        size = len(code.encode())
+        return len(text.encode())
     except UnicodeEncodeError:
-        raise BadMacro("the code holds half a surrogate pair, which has no UTF-8 form") from None
+        raise BadMacro(f"the {key} holds half a surrogate pair, which has no UTF-8 form") from None
+
+
+def _check_code(code: str) -> None:
+    size = _size("code", code)
     if not code.strip():
         raise BadMacro("the code is empty")
     if size > MAX_CODE_BYTES:
