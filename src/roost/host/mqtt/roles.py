@@ -114,14 +114,14 @@ class Endpoint:
 
     @property
     def bearer(self) -> Callable[[str], Awaitable[bytes]] | None:
-        """What finds the user of a token over HTTP, None if users have none."""
+        """What finds the user of a token over HTTP, None if users have none; `Unreachable` is nobody's failure."""
         return self._by_bearer if self._settings.is_login else None
 
     async def _by_bearer(self, token: str) -> bytes:
         try:
             return (await self.log_in(token)).encode()
         except (BadConfig, Unreachable):
-            raise Denied("tokens cannot be checked now") from None
+            raise Unreachable("tokens cannot be checked now; try again") from None
 
     async def _introspect(self, token: str) -> object:
         url = self._settings.url

@@ -1,9 +1,18 @@
-"""Waiting for something that a machine does in a later turn, such as having its rows on the disk."""
+"""Waiting for something that a machine does in a later turn, such as having its rows on the disk.
+
+Not for ever: a group that takes nothing would have everybody wait, until there is no room for who asks. What was done
+is done by then, and is on the disk when the disk, or the group, can take it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
+
+from roost.errors import Unreachable
+
+PATIENCE_S: Final = 30
 
 
 class Until:
@@ -15,11 +24,15 @@ class Until:
         ] = []  # bound: who asks, the requests at once
 
     async def so(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until something is so; raises `Unreachable` after `PATIENCE_S`."""
         if not is_so():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.waiting.append((is_so, future))
-            await future
+            try:
+                async with asyncio.timeout(PATIENCE_S):
+                    await future
+            except TimeoutError:
+                raise Unreachable(f"it holds here, but is not kept after {PATIENCE_S} s: see the node's log") from None
 
     def look(self) -> None:
         """See for whom it is so."""
