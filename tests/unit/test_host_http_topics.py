@@ -152,6 +152,20 @@ def test_the_past_comes_first_in_pieces_and_nothing_is_missed_or_repeated(monkey
     run(test)
 
 
+def test_a_past_of_which_more_than_a_piece_is_of_one_time_comes_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "PIECE", 3)
+
+    async def test() -> None:
+        async with open_door() as world:
+            at_once = [{**reading(5, f"/g/{each}"), "value": each} for each in range(10)]
+            world.topics.readings = [reading(1), *at_once, {**reading(6), "value": "last"}]
+            events = await follow(world, "a?since=1")
+            assert await events.values(12) == [1, *range(10), "last"]
+            events.writer.close()
+
+    run(test)
+
+
 def test_who_is_too_slow_misses_the_oldest_and_is_told_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "MAX_WAITING", 3)
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from tests.loops import run
 
 from roost.broker.effects import Authenticate, Verdict
-from roost.errors import BadConfig, Denied, Unreachable
+from roost.errors import BadConfig, Unreachable
 from roost.host.mqtt.config_roles import EndpointSettings, read_role_settings
 from roost.host.mqtt.roles import MAX_ANSWER_BYTES, Endpoint
 from roost.machine import SECOND

@@ -93,10 +93,10 @@ class Gate(Protocol):
     """Who comes in at a door, and what they may do."""
 
     async def who(self, authorization: str, host: str) -> bytes:
-        """Find the user of a Basic or Bearer header; raises `Denied` with why, `Backpressure` if too many ask, and
-        `Unreachable` if that cannot be found out now.
+        """Find the user of a Basic or Bearer header; raises `Denied` with why, `Backpressure` if too many ask.
 
-        `host` is the address of the peer, empty where somebody elsewhere may be behind it.
+        It raises `Unreachable` if that cannot be found out now. `host` is the address of the peer, empty where somebody
+        elsewhere may be behind it.
         """
         ...
 

@@ -74,9 +74,17 @@ class Following:
     async def _send_past(
         self, response: web.StreamResponse, user: bytes, filter_: bytes, piece: list[dict[str, object]]
     ) -> None:
-        while fresh := [reading for reading in piece if self._is_new(*_mark(reading))]:
-            await response.write(b"".join([_event(encoded_reading(reading)) for reading in fresh]))
-            piece = await self._desk.past(user, filter_, Since(time=int(str(fresh[-1]["time"]))), PIECE)
+        limit = PIECE
+        while piece:
+            fresh = [reading for reading in piece if self._is_new(*_mark(reading))]
+            if fresh:
+                await response.write(b"".join([_event(encoded_reading(reading)) for reading in fresh]))
+                limit = PIECE
+            elif len(piece) < limit:
+                return
+            else:  # more than that are of one time
+                limit *= 2
+            piece = await self._desk.past(user, filter_, Since(time=int(str(piece[-1]["time"]))), limit)
 
     async def _send_live(self, response: web.StreamResponse) -> None:
         while not self._ended:

@@ -30,7 +30,7 @@ _WRONG: Final = "wrong name or password"
 
 
 class UserGate:
-    """Satisfies `Gate`; made in the event loop. `bearer` finds the user of a token, or raises `Denied` or `Unreachable`."""
+    """Satisfies `Gate`; made in the event loop. `bearer` finds the user of a token, or raises as `who` does."""
 
     def __init__(self, security: Reloader, bearer: Callable[[str], Awaitable[bytes]] | None = None) -> None:
         self._security: Final = security
