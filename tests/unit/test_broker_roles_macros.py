@@ -198,3 +198,49 @@ def test_documents_that_name_the_result_decide_alone() -> None:
     say(node, b"1")
     street.live(1)
     assert (brought(ada), brought(cid)) == ([], [(COPY, b"1")])
+
+
+KEEPS = macro("x", "Noctua.state.kept = Noctua.topic('home/hall'); undefined")
+TELLS = macro("x", "Noctua.topic('garden/pond'); Noctua.state.kept")
+
+
+@pytest.mark.parametrize("is_after_a_crash", [False, True])
+def test_what_a_macro_remembers_of_an_earlier_definition_counts_as_read(is_after_a_crash: bool) -> None:
+    world = alone()
+    world.define(KEEPS)
+    say(world, b"1")
+    world.define(TELLS)
+    if is_after_a_crash:
+        world.crash()
+    ada, cid = both(world, b"Noctua/x")
+    say(world, b"2", OPEN)
+    assert brought(ada) == [(b"Noctua/x", b"1")]
+    assert brought(cid) == []
+
+
+def test_a_macro_that_remembers_nothing_is_judged_by_what_it_reads_now() -> None:
+    world = alone()
+    world.define(KEEPS)
+    say(world, b"1")
+    world.run(world.broker.delete_macro("x", world.now))
+    world.define(macro("x", "Noctua.topic('home/hall')"))
+    world.define(macro("x", "Noctua.topic('garden/pond')"))
+    _, cid = both(world, b"Noctua/x")
+    say(world, b"2", OPEN)
+    assert brought(cid) == [(b"Noctua/x", b"2")]
+
+
+def test_what_a_macro_remembers_counts_at_other_nodes_too() -> None:
+    street = street_of(2)
+    street.define(1, KEEPS)
+    street.live(2)
+    say(street.nodes[0], b"1")
+    street.live(2)
+    street.define(1, TELLS)
+    street.live(2)
+    ada, cid = both(street.nodes[1], b"Noctua/x")
+    say(street.nodes[0], b"2", OPEN)
+    street.live(2)
+    assert brought(ada) == [(b"Noctua/x", b"1")]
+    assert brought(cid) == []
+    assert street.macros(2).known["x"].record.read == ("home/hall", "garden/pond")

@@ -126,6 +126,7 @@ def _hear(core: Core, message: Message, now: int) -> None:
             said = None if core.macros is None else core.macros.parts.take(origin[1], message.payload)
             if said is not None and core.macros is not None:
                 claiming.hear(core, core.macros, said, now)
+                core.macros.hear_read(said.name, said.read)
         elif message.topic.startswith(DOCUMENTS):
             if core.roles is not None:
                 governing.hear(core, core.roles, origin[1], message.payload, now)

@@ -40,6 +40,7 @@ RESULTS: Final = PREFIX.encode()
 PAUSE: Final = SECOND // 2  # between two records of a macro that has only come further
 MAX_KNOWN: Final = 20_000  # macros, with those that were deleted
 MAX_PUBLISHED: Final = 100_000  # results of a macro among which one is looked for
+MAX_READ: Final = 1000  # filters of earlier definitions of a macro; if there are more, it may have read anything
 
 Cause = tuple[bytes, int]  # stream and number of a reading; or nothing and a time
 Place = tuple[bytes, int]  # stream and number of a result
@@ -140,6 +141,20 @@ class Macros:
             return found[0] if found else None
         return tuple(dict.fromkeys([each for inputs in found for each in inputs]))
 
+    def sources_of(self, topic: str) -> tuple[str, ...] | None:
+        """The same, and what earlier definitions of the macro read: its state may hold something of that."""
+        inputs, known = self.inputs_of(topic), self.known.get(topic.removeprefix(PREFIX))
+        if inputs is None or known is None or not known.record.read:
+            return inputs
+        return tuple(dict.fromkeys([*inputs, *known.record.read]))
+
+    def hear_read(self, name: str, read: tuple[str, ...]) -> None:
+        """Another node says what a macro has read."""
+        known = self.known.get(name)
+        if known is not None and not known.is_deleted and not set(read) <= set(known.record.read):
+            known.record = replace(known.record, read=_joined(known.record.read, read))
+            self._graph.watcher()
+
     def watch(self, watcher: Callable[[], None]) -> None:
         """Tell somebody whenever other things may be read than before."""
         self._graph.watcher = self.processor.dependencies.watcher = watcher
@@ -222,7 +237,16 @@ class Macros:
             raise BadMacro(f"{definition.name}: a macro in Python runs only where the configuration has it")
         _, references = self.processor.load(definition)
         filters = [each.topic for each in references]
-        self._graph.set(definition.name, definition.topic, filters)
+        known = self.known.get(definition.name)
+        before = () if known is None else known.record.read
+        if known is not None and self.standing(known).standing.state:
+            known.record = replace(known.record, read=_joined(before, self.inputs_of(definition.topic) or ()))
+        try:
+            self._graph.set(definition.name, definition.topic, filters)
+        except BadMacro:
+            if known is not None:
+                known.record = replace(known.record, read=before)
+            raise
         return filters
 
     def remember(self, record: Record) -> Known:
@@ -234,8 +258,9 @@ class Macros:
                 if gone is not None:
                     del self.known[gone]
             known = self.known[record.name] = Known(record)
-        known.record = record
         definition = record.definition
+        read = () if definition is None else _joined(known.record.read, record.read)
+        known.record = record if read == record.read else replace(record, read=read)
         if definition is not known.linked and definition != known.linked:
             try:
                 if definition is None:
@@ -290,6 +315,12 @@ def sample_of_message(message: Message, stream: bytes, number: int) -> Sample:
     unit = said.get(b"unit", b"").decode(errors="replace") or sample.unit
     quality = said.get(b"quality", b"").decode(errors="replace") or GOOD
     return sample._replace(unit=unit, quality=quality)
+
+
+def _joined(read: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """Filters, each once; all that there is if they are too many."""
+    joined = tuple(dict.fromkeys([*read, *more]))
+    return joined if len(joined) <= MAX_READ else ("#",)
 
 
 def _nothing(_stream: bytes) -> int:

@@ -141,6 +141,7 @@ def _ranges(inputs: tuple[tuple[bytes, int], ...]) -> list[InputRange]:
 def save(core: Core, macros: Macros, record: Record, now: int, *, sync: bool) -> None:
     """Keep a record and tell other nodes, once the group has the results that it includes."""
     known = macros.remember(record)
+    record = known.record
     known.ticket = FAR
     if macros.unplaced or macros.inserting:
         before = macros.held.get(record.name)
@@ -179,7 +180,7 @@ def _write(core: Core, macros: Macros, record: Record, now: int, *, sync: bool) 
 
 def keep(core: Core, macros: Macros, record: Record) -> None:
     """Keep a record of a macro that runs elsewhere, in the rows of this node."""
-    macros.remember(record)
+    record = macros.remember(record).record
     core.ledger.save_macro(record.name, record.encode(), sync=False)
 
 

@@ -15,6 +15,7 @@
 | claimed    | since when, in ns; the later claim counts                                                            |
 | standing   | [version, state, position, used, due] (`roost.process.effects.Standing`)                             |
 | results    | by stream, the number of the last result that the standing includes                                  |
+| read       | what earlier definitions referred to, for the state may hold something of it; absent if there is none |
 
 What is told is told whole, so that the last record of a stream says it all and none of them has to arrive.
 """
@@ -56,6 +57,7 @@ class Record:
     claimed: int = 0
     standing: Standing = field(default_factory=Standing)
     results: dict[bytes, int] = field(default_factory=dict)
+    read: tuple[str, ...] = ()
 
     @property
     def topic(self) -> bytes:
@@ -82,6 +84,8 @@ class Record:
             ],
             "results": self.results,
         }
+        if self.read:
+            said["read"] = list(self.read)
         if self.definition is not None:
             said["definition"] = self.definition.mapping()
         return zlib.compress(cbor2.dumps(said, canonical=True), 1)
@@ -125,6 +129,7 @@ def decode_record(wire: bytes) -> Record:
             number_in(said["claimed"]),
             standing,
             _numbers(said["results"]),
+            tuple([text_in(each) for each in said.get("read", ())]),
         )
     except BadMacro as error:
         raise BadPacket(f"the macro of a record is none: {error}") from None

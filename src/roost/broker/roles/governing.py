@@ -25,7 +25,7 @@ def begin(core: Core, keeper: RoleKeeper) -> None:
     core.roles = keeper
     core.router.heard_on = keeper.heard_on
     if core.macros is not None:
-        keeper.inputs_of = core.macros.inputs_of
+        keeper.inputs_of = core.macros.sources_of
     _bind(core, keeper.source)
 
 

@@ -103,7 +103,7 @@ class BrokerMacros:
 
     async def _is_shown(self, run: Run, name: str, user: bytes) -> bool:
         topic = PREFIX + name
-        inputs = [*[each.topic for each in run.inputs], *(self._macros.inputs_of(topic) or ())]
+        inputs = [*[each.topic for each in run.inputs], *(self._macros.sources_of(topic) or ())]
         if self._sight is not None and not await self._sight.sees(user, inputs):
             return False
         access = self._broker.core.access
