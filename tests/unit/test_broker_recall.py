@@ -85,6 +85,20 @@ def test_what_becomes_past_meanwhile_is_recalled_too_and_only_that() -> None:
     assert recall.done
 
 
+def test_which_topic_a_stream_has_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    past = past_of(filled(posted("$roost/sessions/00", "secret"), posted("a/x", "1")))
+    looked_up: list[bytes] = []
+    read = past.read
+
+    def counted(stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        looked_up.append(stream)
+        return read(stream, low, high, limit)
+
+    monkeypatch.setattr(past, "read", counted)
+    assert [len(past.streams(b"a/#")) for _ in range(3)] == [1, 1, 1]
+    assert len(looked_up) == 2
+
+
 @pytest.mark.parametrize("filter_", [b"$roost/#", b"$roost/sessions/+", b"#", b"+/sessions/#"])
 def test_what_nodes_tell_each_other_is_nobodys_past(filter_: bytes) -> None:
     beside = filled(posted("$roost/sessions/00", "secret"), posted("a/x", "1"))

@@ -28,7 +28,9 @@ class Past:
         self._repo: Final = repo
         self._succession: Final = succession
         self._opens: Final = opens
-        self._topics: Final[dict[bytes, list[bytes]]] = {}  # by stream, the levels of its topic; bound: MAX_STREAMS
+        self._topics: Final[
+            dict[bytes, list[bytes]]
+        ] = {}  # by stream, the levels of its topic, none if nobody may have it; bound: MAX_STREAMS
 
     def streams(self, filter_: bytes) -> list[bytes]:
         """The streams with topics that a filter matches."""
@@ -71,9 +73,10 @@ class Past:
         high = self._repo.shelf.holdings.of(Name(stream)).highest
         newest = self.read(stream, high, high, 1)
         message = newest[0][1] if newest else None
-        levels = [] if message is None or message.topic.startswith(RESERVED) else message.topic.split(b"/")
-        if levels:
-            if len(self._topics) >= MAX_STREAMS:
-                self._topics.clear()
-            self._topics[stream] = levels
+        if message is None:
+            return []
+        levels = [] if message.topic.startswith(RESERVED) else message.topic.split(b"/")
+        if len(self._topics) >= MAX_STREAMS:
+            self._topics.clear()
+        self._topics[stream] = levels
         return levels
