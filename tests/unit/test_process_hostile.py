@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from roost.errors import BadMacro
 from roost.process.engine import FAILED, MEMORY, OUTPUT, TIME, Limits
 from roost.process.javascript import JavaScript, JavaScriptProgram
 from roost.process.reference import Reference
@@ -255,3 +256,10 @@ def test_bounded_functions_do_what_they_do() -> None:
         b'[[1,2,[3]],[1,2,3],6,["a","b"],"a-b-","adc",["a","ca","c"],[2,3],[2],1,[1,[1],2,[2]],"1+2",true,[2],'
         b'"a\\\\n1b",["a","b"],[1],"{\\"a\\":1}",["ab"],"yyx"]'
     )
+
+
+@pytest.mark.parametrize("settings", ["{ cutoff: 1e308 }", "{ cutoff: 1.7e300, required: 0 }"])
+def test_a_cutoff_that_cannot_be_counted_in_nanoseconds_fails_the_run(settings: str) -> None:
+    assert kinds(f"return Noctua.topic('other', {settings})") == [FAILED, FAILED]
+    with pytest.raises(BadMacro, match="a cutoff is a number of seconds"):
+        Reference("other", 1e308)

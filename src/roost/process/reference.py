@@ -17,6 +17,7 @@ from math import isfinite
 from typing import Final
 
 from roost.errors import BadMacro
+from roost.machine import SECOND
 from roost.naming.topic import TopicFilter
 
 MAX_VALUES: Final = 100_000  # that one reference can ask for
@@ -33,7 +34,7 @@ class Reference:
 
     def __post_init__(self) -> None:
         TopicFilter(self.topic)
-        if not (isfinite(self.cutoff_s) and self.cutoff_s >= 0):
+        if not (isfinite(self.cutoff_s * SECOND) and self.cutoff_s >= 0):  # it is counted in ns
             raise BadMacro(f"{self.topic}: a cutoff is a number of seconds, 0 for none, not {self.cutoff_s}")
         if not (0 <= self.required <= MAX_VALUES and 1 <= self.limit <= MAX_VALUES):
             raise BadMacro(
