@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from tests.archive_world import DAY, GROUP, NOON, POWER, VOLTAGE, Repos, archive_in, fill
 
-from roost.cli import main
+from roost.cli import _http, main
 from roost.cli._past import Past
 from roost.cli._spool import Spool
+from roost.errors import Unreachable
 from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import numbered
@@ -140,3 +141,28 @@ def test_macros_are_tried_on_an_archive(
     arguments = ["--archive", str(tmp_path / "archive"), "--archive-only", "--since", "2020-01-01", "--json"]
     assert main(["macro", "test", str(file), *arguments]) == 0
     assert [json.loads(line)["output"] for line in capsys.readouterr().out.splitlines()] == ["20", "21", "23"]
+
+
+def of_a_node(monkeypatch: pytest.MonkeyPatch, count: int) -> list[Sample]:
+    """What is read of a node that has so many readings of one time, and a later one."""
+    rows = [{"topic": f"hall/{each}", "time": NOON, "value": each} for each in range(count)]
+    rows.append({"topic": "hall/last", "time": NOON + SECOND, "value": "last"})
+
+    def ask(_url: str, _method: str, path: str, **_more: object) -> object:
+        return rows[: int(path.partition("limit=")[2])]
+
+    monkeypatch.setattr(_http, "ask", ask)
+    with Spool() as spool:
+        Past(spool, Wanted(("hall/+",)), lambda _: None).node("http://node", None)
+        return list(spool)
+
+
+@pytest.mark.parametrize("count", [10, 1000, 3000])
+def test_a_node_is_read_to_the_end_though_a_page_is_of_one_time(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    values = [each.value for each in of_a_node(monkeypatch, count)]
+    assert (len(values), values[-1]) == (count + 1, "last")
+
+
+def test_more_of_one_time_than_a_node_tells_is_no_whole_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Unreachable, match="readings of one time"):
+        of_a_node(monkeypatch, 10_000)

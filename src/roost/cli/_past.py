@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS: Final = 5  # while an archive is compacted, or takes over from the repos, under the question
 _PAGE: Final = 1000  # readings of an answer
+_LARGEST: Final = 10_000  # the most that a node answers with
 
 
 class Past:
@@ -108,13 +109,20 @@ class Past:
 
         for each in self._wanted.filters:
             since, seen = self._wanted.since, set[tuple[str, int, int]]()  # of the page before
+            limit = _PAGE
             while True:
-                path = path_of("topics", each, since=_iso(since), limit=str(_PAGE))
+                path = path_of("topics", each, since=_iso(since), limit=str(limit))
                 page = [_told(url, row) for row in _rows(url, ask(url, "GET", path, user=login))]
                 new = [sample for sample in page if sample.time >= self._wanted.since and _mark(sample) not in seen]
                 if not new:
-                    break
+                    if len(page) < limit:
+                        break
+                    if limit == _LARGEST:
+                        raise Unreachable(f"{url} has {limit:,} readings of one time on {each}: name fewer topics")
+                    limit = _LARGEST  # more than that are of one time
+                    continue
                 self._take(new)
+                limit = _PAGE
                 seen = {_mark(sample) for sample in page}
                 since = max(sample.time for sample in page)
 
