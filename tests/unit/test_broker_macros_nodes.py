@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.broker_macros_world import MacroStreet, lineage_of, macro
 from tests.nodes_world import Node
 
+from roost.broker.macros import claiming
 from roost.broker.macros.catch_up import PIECE
 from roost.broker.message import Message
 from roost.naming import Name
@@ -118,6 +121,21 @@ def test_a_macro_of_a_stranger_in_python_is_known_and_not_run() -> None:
     street.live(12)
     assert street.runners("spy") == []
     assert "runs only where the configuration has it" in street.macros(2).find("spy").refusal
+
+
+def test_what_another_node_makes_of_a_macro_that_runs_here_is_checked_as_ever() -> None:
+    street = MacroStreet(8)
+    street.define(1, MINUS, macro("twice", "2 * Noctua.topic('Noctua/minus')"))
+    street.live(1)
+    core, macros = street.nodes[0].broker.core, street.macros(1)
+    for code, language in (("return Noctua.topic('hall/a')", "python"), ("Noctua.topic('Noctua/twice')", "javascript")):
+        record = macros.find("minus").record
+        changed = replace(record, definition=macro("minus", code, language=language), changed=record.changed + 1)
+        claiming.hear(core, macros, changed, street.now)
+        say(street.nodes[0], b"3")
+        street.live(1)
+    assert [each.payload for each in street.results("minus")] == []
+    assert "minus" not in macros.processor.macros()
 
 
 def test_a_record_that_comes_without_its_results_does_not_stand_for_them() -> None:
