@@ -51,8 +51,10 @@ class Scripted:
         self.references = tuple(references)
         self.function = function
         self.calls: list[Call] = []
+        self.explored = 0
 
     def explore(self) -> tuple[Reference, ...]:
+        self.explored += 1
         return self.references
 
     def run(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:

@@ -40,7 +40,7 @@ def test_ten_thousand_readings_are_there_right_after_a_crash(tmp_path: Path) -> 
             assert json.loads(display.payloads[-1]) == [LONG, LONG + 1, 2, sum(range(2, LONG + 2))]
 
     with Home(tmp_path, "Gate1").node().running() as node:
-        node.put("sum", code, limits={"time_ms": 5000})
+        node.put("sum", code, limits={"time_ms": 1000})
         run(lambda: fill(node.port))
         node.end(signal.SIGKILL)
         node.start()

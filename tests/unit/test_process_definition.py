@@ -72,6 +72,7 @@ def test_the_digest_is_of_what_makes_results() -> None:
         ({"code": "1", "limits": {"time": 5}}, "no limit 'time'"),
         ({"code": "1", "limits": {"time_ms": True}}, "whole number"),
         ({"code": "1", "limits": {"time_ms": 0}}, "time_ms is 1 to"),
+        ({"code": "1", "limits": {"time_ms": 1001}}, "time_ms is 1 to 1,000, not 1,001"),
         ({"code": "1", "limits": {"memory_bytes": 100}}, "memory_bytes is"),
         ({"code": "1", "description": "x" * 2000}, "description"),
     ],

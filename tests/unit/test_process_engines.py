@@ -8,8 +8,10 @@ import math
 import pytest
 
 from roost.errors import BadMacro
+from roost.process.context import Context
 from roost.process.engine import FAILED, OUTPUT, Engine, Limits, Outcome
 from roost.process.javascript import JavaScript
+from roost.process.loaded import EXPLORE_MS
 from roost.process.python_code import Python
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
@@ -351,6 +353,42 @@ def test_a_reference_that_cannot_be_one_fails_where_it_stands(engine: Engine, ba
     failure = ran(engine, f"\n{bad}").failure
     assert failure is not None
     assert (failure.kind, failure.line) == (FAILED, 2)
+
+
+def test_to_explore_has_a_time_of_its_own_whatever_the_definition_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[int] = []
+    allow = Context.allow
+
+    def noted(context: Context, time_ms: int) -> None:
+        allowed.append(time_ms)
+        allow(context, time_ms)
+
+    monkeypatch.setattr(Context, "allow", noted)
+    program = JavaScript().load("function(){ Noctua.topic('no/such'); while (true) {} }()", Limits(time_ms=600_000))
+    assert program.explore() == (Reference("no/such"),)
+    assert allowed == [600_000, EXPLORE_MS, 600_000]
+    JavaScript().load("Noctua.topic('a')", Limits(time_ms=EXPLORE_MS - 1)).explore()
+    assert allowed[3:] == [EXPLORE_MS - 1] * 3
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("Noctua.topic('a', {requird: 3})", r"^line 1, column 8: TypeError: a topic has .* not requird$"),
+        ("1 +\n  nothing", r"^line 2, column 3: ReferenceError: nothing is not defined$"),
+        ("function(){ while (true) {} }()", "it took longer than it may, and had named no topic until then$"),
+    ],
+)
+def test_what_fails_before_it_names_a_topic_is_refused_with_that(code: str, why: str) -> None:
+    with pytest.raises(BadMacro, match=why):
+        JavaScript().load(code, Limits()).explore()
+
+
+def test_python_that_fails_before_it_names_a_topic_is_refused_with_that() -> None:
+    with pytest.raises(BadMacro, match=r"^line 1, column 1: TypeError: a topic has .* not requird$"):
+        Python().load("Noctua.topic('a', requird=3)", Limits()).explore()
+    with pytest.raises(BadMacro, match=r"^line 1, column 1: ZeroDivisionError"):
+        Python().load("1 / 0", Limits()).explore()
 
 
 @both

@@ -323,6 +323,18 @@ def test_a_definition_that_is_refused_leaves_the_old_one() -> None:
     assert world.arrive("a", 1) == ["m=1"]
 
 
+def test_who_asks_what_a_macro_names_and_then_defines_it_explores_it_once() -> None:
+    world = World()
+    definition = world.program("m", ["a"])
+    world.processor.load(definition)
+    world.processor.load(definition)
+    world.processor.define(definition, NOW)
+    assert world.engine.programs[definition.code].explored == 1
+    world.define("other", ["a"])
+    world.processor.load(definition)
+    assert world.engine.programs[definition.code].explored == 2
+
+
 def test_what_a_macro_looked_at_is_forgotten_with_it() -> None:
     world = World([Sample("s/1", NOW, 1)])
     world.define("m", ["a", "w/+"], lambda call: call.value(Reference("s/1")))

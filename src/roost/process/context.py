@@ -44,8 +44,12 @@ class Context:
         self.control("limits", limits.output_bytes, limits.state_bytes, limits.log_bytes)
         self.run: Final[Any] = self.control("run")
         context.set_memory_limit(context.memory()["malloc_size"] + limits.memory_bytes)
-        context.set_time_limit(limits.time_ms / 1000)
         self._context: Final = context
+        self.allow(limits.time_ms)
+
+    def allow(self, time_ms: int) -> None:
+        """Let a run take so long from now on."""
+        self._context.set_time_limit(time_ms / 1000)
 
 
 class Parser:

@@ -44,7 +44,7 @@ _LANGUAGES: Final = (JAVASCRIPT, PYTHON)
 _ENGINES: Final = (NODE, SPARK)
 _KEYS: Final = ("name", "code", "language", "trigger", "engine", "limits", "description")
 _MOST: Final = {
-    "time_ms": 60_000,
+    "time_ms": 1000,
     "memory_bytes": 1 << 30,
     "output_bytes": 16 << 20,
     "state_bytes": 16 << 20,

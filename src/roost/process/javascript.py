@@ -24,7 +24,7 @@ from roost.errors import BadMacro
 from roost.process.context import LEAD, Context, Parser, failure_from, failure_of
 from roost.process.engine import MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
 from roost.process.literals import references_in
-from roost.process.loaded import Loaded
+from roost.process.loaded import EXPLORE_MS, Loaded
 from roost.process.marking import double, written
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
@@ -82,6 +82,14 @@ class JavaScriptProgram(Loaded):
 
     def _written(self) -> Iterable[Reference]:
         return references_in(self._code)
+
+    def _tried(self) -> Outcome:
+        context = self._context or self._remade()
+        context.allow(min(EXPLORE_MS, self._limits.time_ms))
+        try:
+            return super()._tried()
+        finally:
+            context.allow(self._limits.time_ms)
 
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
         context = self._context or self._remade()

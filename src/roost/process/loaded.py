@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Final
 
 from roost.errors import BadMacro, InvalidInput
 from roost.process.engine import FAILED, Failure, Inputs, Outcome
 from roost.process.reference import Reference
+
+EXPLORE_MS: Final = 50  # that a run without values may take, whatever the definition says: all others wait for it
 
 
 class Loaded(ABC):
@@ -21,13 +24,23 @@ class Loaded(ABC):
             return Outcome(failure=Failure(FAILED, str(error)))
 
     def explore(self) -> tuple[Reference, ...]:
-        """The references that stand in the code, then those that a run without values asks for."""
+        """The references that stand in the code, then those that a run without values asks for.
+
+        Raises `BadMacro` if one cannot be, or if the run fails and there are none: then that is what is wrong.
+        """
         found = dict.fromkeys(self._written())
         try:
-            found.update(dict.fromkeys(self._ran({}, 0, 0, b"").missing))
+            outcome = self._tried()
         except InvalidInput as error:
             raise BadMacro(str(error)) from None
+        found.update(dict.fromkeys(outcome.missing))
+        if not found and outcome.failure is not None:
+            raise BadMacro(_why(outcome.failure))
         return tuple(found)
+
+    def _tried(self) -> Outcome:
+        """Run it without values, for `EXPLORE_MS` at most where time is bounded."""
+        return self._ran({}, 0, 0, b"")
 
     @abstractmethod
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
@@ -36,3 +49,9 @@ class Loaded(ABC):
     @abstractmethod
     def _written(self) -> Iterable[Reference]:
         """The references that stand in the code."""
+
+
+def _why(failure: Failure) -> str:
+    where = f"line {failure.line}, column {failure.column}: " if failure.line else ""
+    breach = "" if failure.kind == FAILED else ", and had named no topic until then"
+    return f"{where}{failure.message}{breach}"

@@ -67,6 +67,7 @@ class Processor:
         self._names: Final[dict[int, str]] = {}  # by number
         self._topics: Final[dict[str, Macro]] = {}  # by the topic of their results
         self._next_number = 1
+        self._explored: tuple[Definition, list[Reference]] | None = None  # the last, with what it refers to
         self._runner: Final = Runner(self._macros, self.dependencies, self.window, reserve, stopwatch)
 
     # -- the macros
@@ -205,7 +206,9 @@ class Processor:
             known = ", ".join(sorted(self._engines))
             raise BadMacro(f"{definition.name}: nothing here runs {definition.language}, only {known}")
         program = engine.load(definition.code, definition.limits)
-        references = list(dict.fromkeys(program.explore()))
+        if self._explored is None or self._explored[0] != definition:  # who asks first, and then defines, waits once
+            self._explored = (definition, list(dict.fromkeys(program.explore())))
+        references = self._explored[1]
         if not references:
             raise BadMacro(f"{definition.name}: it names no topic, so nothing would ever activate it")
         if len(references) > MAX_REFERENCES:
