@@ -9,7 +9,7 @@ from typing import TypeAlias
 from roost.machine import SECOND, Effect
 from roost.process.definition import Definition
 from roost.process.effects import Publish
-from roost.process.engine import FAILED, Failure, Inputs, Limits, Outcome, Program
+from roost.process.engine import FAILED, TIME, Failure, Inputs, Limits, Outcome, Program
 from roost.process.processor import Processor
 from roost.process.reference import Reference
 from roost.process.sample import Sample
@@ -21,6 +21,10 @@ _NUMBERS = count()  # so that no two programs are alike
 
 class Missing(Exception):
     """A program named what it was not given."""
+
+
+class Late(Exception):
+    """A program took too long; what it named until then, and was not given."""
 
 
 class Call:
@@ -64,6 +68,8 @@ class Scripted:
             result = self.function(call)
         except Missing as missing:
             return Outcome(missing=missing.args)
+        except Late as late:
+            return Outcome(failure=Failure(TIME, "it took longer than it may"), missing=late.args)
         except ValueError as error:
             return Outcome(failure=Failure(FAILED, str(error), 3, 7))
         payload = None if result is None else str(result).encode()

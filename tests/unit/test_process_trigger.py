@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from tests.process_world import NOW, World, results
+from tests.process_world import NOW, Call, Late, World, results
 
 from roost.machine import SECOND, Note
 from roost.process.effects import Standing
-from roost.process.engine import RATE, Limits
+from roost.process.engine import RATE, TIME, Failure, Limits
 from roost.process.reference import Reference
+from roost.process.replay import replay
+from roost.process.runner import MAX_ROUNDS
 from roost.process.sample import Sample
 from roost.process.seeding import seed_of
 
@@ -179,6 +181,65 @@ def test_a_macro_runs_no_more_often_than_its_rate() -> None:
     assert (macro.limited, macro.runs, macro.failures) == (7, 3, 0)
     assert results(world.processor.arrived(samples[:2], NOW + SECOND // 3 + 1)) == ["last=0"]
     assert len(program.calls) == 4
+
+
+def _late(_call: Call) -> None:
+    raise Late
+
+
+def test_a_macro_that_took_too_long_rests_by_the_clock_and_says_so_once() -> None:
+    world = World()
+    loops = world.define("loops", ["a"], _late, limits=Limits(time_ms=50))
+    world.define("other", ["a"])
+    samples = [Sample("a", NOW + number, number) for number in range(20)]
+    effects = world.processor.arrived(samples, NOW)
+    assert results(effects) == [f"other={number}" for number in range(20)]
+    told = [dict(each.facts) for each in effects if isinstance(each, Note)]
+    assert [(each["kind"], each["message"]) for each in told] == [
+        (TIME, "it took longer than it may"),
+        (TIME, "it took longer than its 50 ms, and rests for 1 s"),
+    ]
+    macro = world.processor.macro("loops")
+    assert (macro.limited, macro.runs, macro.failures) == (19, 1, 1)
+    assert [run.failure is not None for run in macro.trace.runs()] == [True, True]
+    world.processor.arrived(samples[:1], NOW + SECOND - 1)
+    assert len(loops.calls) == 1
+    assert len(world.processor.arrived(samples[:2], NOW + SECOND)) == 4  # it runs, and is told to rest again
+    assert len(loops.calls) == 2
+
+
+def test_a_macro_that_takes_too_long_again_and_again_for_one_reading_rests_as_often() -> None:
+    world = World()
+
+    def names_another(call: Call) -> None:
+        raise Late(Reference(f"b/{len(call.inputs)}", required=0))
+
+    loops = world.define("loops", ["a"], names_another, limits=Limits(time_ms=50))
+    world.processor.arrived([Sample("a", NOW, 1)], NOW)
+    assert len(loops.calls) == MAX_ROUNDS + 1
+    macro = world.processor.macro("loops")
+    assert macro.rests_until == NOW + (MAX_ROUNDS + 1) * SECOND
+
+
+def test_an_update_and_a_clock_set_back_end_a_rest() -> None:
+    world = World()
+    loops = world.define("loops", ["a"], _late)
+    world.processor.arrived([Sample("a", NOW, 1)], NOW)
+    world.processor.arrived([Sample("a", NOW, 1)], NOW - 1)
+    assert len(loops.calls) == 2
+    world.now = NOW - 1
+    better = world.define("loops", ["a"])
+    assert results(world.processor.arrived([Sample("a", NOW, 1)], NOW)) == ["loops=1"]
+    assert len(better.calls) == 1
+
+
+def test_a_macro_does_not_rest_where_the_past_is_gone_through() -> None:
+    world = World()
+    definition = world.program("loops", ["a"], _late)
+    replayed = list(
+        replay([definition], [Sample("a", NOW + number, number) for number in range(5)], {"python": world.engine})
+    )
+    assert [each.run.failure for each in replayed] == [Failure(TIME, "it took longer than it may")] * 5
 
 
 def test_a_seed_follows_from_program_and_reading_alone() -> None:

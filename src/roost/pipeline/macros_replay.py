@@ -1,9 +1,9 @@
 """Macros over readings on Spark: one `roost.process.processor.Processor`, and a row for each of its runs.
 
 It does what `roost.process.replay` does for authors, by the same rules: the clock is the event time of what comes,
-macros run whatever their definitions say about where, and how often they may run, which is about the clock, does not
-matter. Besides, results have streams and numbers, macros go on where they stood, and what came is remembered if it has
-to be: so this is what a task does with a part of a history, and with a batch of a stream.
+macros run whatever their definitions say about where, and how often they may run and when they rest, which is about the
+clock, does not matter. Besides, results have streams and numbers, macros go on where they stood, and what came is
+remembered if it has to be: so this is what a task does with a part of a history, and with a batch of a stream.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Replay:
             reserve=self._reserve,
             stopwatch=perf_counter_ns if tells else untimed,
             max_samples=MAX_SAMPLES,
+            has_rests=False,
         )
         for definition in definitions:
             self._begin(definition, before)

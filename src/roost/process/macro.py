@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from roost.machine import SECOND
+from roost.machine import MS, SECOND
 from roost.machine.bucket import Bucket
 from roost.process.definition import NODE, Definition
 from roost.process.effects import Standing
@@ -23,6 +23,7 @@ from roost.process.window import FEW, View, Window
 
 MAX_REFERENCES: Final = 256
 MAX_POSITION: Final = 65_536  # streams
+REST: Final = 20  # times its time: so much of a node a macro that takes too long leaves to the others
 MAX_ROOTS: Final = 1000  # results of other macros that are known again
 
 
@@ -48,12 +49,13 @@ class Macro:
         self.trigger = Trigger(definition)
         self.rate = _rate_of(definition, now)
         self.trace: Final = Trace()
-        self.is_limited = False  # whether the rate is exceeded just now
+        self._rests_from = self.rests_until = 0  # by the clock, after a run that took too long
+        self.is_limited = False  # whether it rests or exceeds its rate just now
         self.activations = 0
         self.repeated = 0  # samples that it had seen
         self.unplaced = 0  # samples of streams beyond MAX_POSITION: it could not tell
         self.waited = 0  # activations that had to wait for more values
-        self.limited = 0  # activations beyond the rate
+        self.limited = 0  # activations beyond the rate, or while it rested
         self.runs = 0
         self.results = 0
         self.failures = 0
@@ -77,7 +79,17 @@ class Macro:
         self._given, self._taken = {}, _nothing_taken(views)
         self.found = {}
         self.rate = _rate_of(definition, now)
+        self.rests_until = 0
         self.version += 1
+
+    def rest(self, now: int) -> None:
+        """Leave time to others after a run that took too long."""
+        begin = self.rests_until if self.is_resting(now) else now
+        self._rests_from, self.rests_until = now, begin + REST * self.definition.limits.time_ms * MS
+
+    def is_resting(self, now: int) -> bool:
+        """Whether it rests; a clock that was set back ends that."""
+        return self._rests_from <= now < self.rests_until
 
     def sees(self, sample: Sample) -> bool:
         """Whether a sample activates it, which it does once."""

@@ -43,7 +43,8 @@ class Processor:
     """The machine.
 
     `reserve` says which stream and number the result on a topic gets that a sample sets off, and keeps that place for
-    it; `stopwatch` is read before and after each run, for the trace alone.
+    it; `stopwatch` is read before and after each run, for the trace alone. `has_rests` says whether a macro rests after
+    a run that took too long, which is about the clock: where the past is gone through it does not.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Processor:
         stopwatch: Callable[[], int] = untimed,
         max_macros: int = MAX_MACROS,
         max_samples: int = MAX_SAMPLES,
+        has_rests: bool = True,
     ) -> None:
         self.max_macros: Final = max_macros
         self.turned_away = 0  # definitions beyond max_macros
@@ -68,7 +70,9 @@ class Processor:
         self._topics: Final[dict[str, Macro]] = {}  # by the topic of their results
         self._next_number = 1
         self._explored: tuple[Definition, list[Reference]] | None = None  # the last, with what it refers to
-        self._runner: Final = Runner(self._macros, self.dependencies, self.window, reserve, stopwatch)
+        self._runner: Final = Runner(
+            self._macros, self.dependencies, self.window, reserve, stopwatch, has_rests=has_rests
+        )
 
     # -- the macros
 

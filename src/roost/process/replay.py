@@ -6,9 +6,9 @@
     replay.finish()                              what was due after the last sample
 
 A run happens as of the time of the sample that activated it, so the same samples give the same results here, on a node
-and on Spark. Two things a node has are not here. Macros run whatever their definitions say of the engine, and the limit
-on runs per second, which is about the clock, does not hold. What lies before the first sample comes from the `history`
-that is handed in, and there is none unless one is. State begins empty.
+and on Spark. Two things a node has are not here. Macros run whatever their definitions say of the engine, and what is
+about the clock does not hold: the limit on runs per second, and the rest after a run that took too long. What lies
+before the first sample comes from the `history` that is handed in, and there is none unless one is. State begins empty.
 
 Nothing is gathered: memory is that of the processor. The cost of a sample grows with the number of macros here, which
 are those of an author and not those of a building.
@@ -62,7 +62,7 @@ class Replay:
         stopwatch: Callable[[], int] = untimed,
     ) -> None:
         """Take all macros in; raises `BadMacro`."""
-        self.processor: Final = Processor(engines, history or NoHistory(), stopwatch=stopwatch)
+        self.processor: Final = Processor(engines, history or NoHistory(), stopwatch=stopwatch, has_rests=False)
         for each in definitions:
             self.processor.define(_anywhere(each), 0)
         self._macros: Final = [self.processor.macro(name) for name in self.processor.macros()]

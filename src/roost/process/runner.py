@@ -11,7 +11,8 @@ A program may name a topic during a run that nobody knew of. Then the macro gets
 history, its turn among the others may change, and it runs again for the same arrival. This happens a bounded number of
 times. A reference that closes a cycle fails the run.
 
-A failure stays with its macro: it is counted, traced and noted; nothing is published, and the state is as before.
+A failure stays with its macro: it is counted, traced and noted; nothing is published, and the state is as before. After
+a run that took too long the macro rests for a while by the clock (`Macro.rest`), so that the others have their time.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
 from roost.errors import BadMacro
-from roost.machine import Effect, Note
+from roost.machine import SECOND, Effect, Note
 from roost.machine.timetable import Timetable
 from roost.process.dependencies import Dependencies, Turn
 from roost.process.effects import KeepState, Publish
-from roost.process.engine import FAILED, RATE, Failure, Inputs, Outcome
+from roost.process.engine import FAILED, RATE, TIME, Failure, Inputs, Outcome
 from roost.process.macro import MAX_REFERENCES, Macro
 from roost.process.parsing import sample_of
 from roost.process.reference import Reference
@@ -58,6 +59,8 @@ class Runner:
         window: Window,
         reserve: Callable[[str, Sample], tuple[bytes, int]],
         stopwatch: Callable[[], int],
+        *,
+        has_rests: bool = True,
     ) -> None:
         self.timetable: Final = Timetable()  # when macros that run every n seconds are due, by their numbers
         self._macros: Final = macros
@@ -65,6 +68,7 @@ class Runner:
         self._window: Final = window
         self._reserve: Final = reserve
         self._stopwatch: Final = stopwatch
+        self._has_rests: Final = has_rests
 
     def run(self, turns: Iterable[Turn], cause: Sample, time: int, now: int, effects: list[Effect]) -> None:
         """Let macros take their turns as of a time: they are in order, and so are those that their results touch."""
@@ -85,6 +89,8 @@ class Runner:
             outcome = macro.program.run(inputs, time, seed_of(macro.digest, cause), macro.state)
             took_ns = self._stopwatch() - started
             macro.runs += 1
+            if self._has_rests and outcome.failure is not None and outcome.failure.kind == TIME:
+                macro.rest(now)
             if outcome.missing:
                 new = [each for each in dict.fromkeys(outcome.missing) if not macro.knows(each)]
                 refusal = self._find(macro, new, again)
@@ -120,15 +126,13 @@ class Runner:
         if inputs is None or not macro.trigger.admits(inputs, macro.found):
             macro.waited += 1
             return None
-        if again or macro.rate.take(now):
+        if again or (not macro.is_resting(now) and macro.rate.take(now)):
             macro.is_limited = False
             return inputs
         macro.limited += 1
         if not macro.is_limited:
             macro.is_limited = True
-            failure = Failure(
-                RATE, f"it may run {macro.definition.limits.runs_per_s:,} times a second, and was to run more often"
-            )
+            failure = _limit(macro, now)
             macro.trace.add(macro.version, time, causes[0], inputs, Outcome(failure=failure), 0)
             effects.append(_note(macro, failure))
         return None
@@ -199,6 +203,15 @@ def _seen(published: Publish) -> Sample:
     each = published
     sample = sample_of(each.topic, each.time, each.format, each.payload, each.stream, each.number)
     return sample._replace(root=each.cause.origin)
+
+
+def _limit(macro: Macro, now: int) -> Failure:
+    """Why it does not run just now."""
+    limits = macro.definition.limits
+    if macro.is_resting(now):
+        left_s = (macro.rests_until - now) / SECOND
+        return Failure(TIME, f"it took longer than its {limits.time_ms:,} ms, and rests for {left_s:.3g} s")
+    return Failure(RATE, f"it may run {limits.runs_per_s:,} times a second, and was to run more often")
 
 
 def _note(macro: Macro, failure: Failure) -> Note:

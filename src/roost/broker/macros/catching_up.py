@@ -47,7 +47,9 @@ _UNLIMITED: Final = 1 << 40  # runs per second: what was missed came at its own 
 
 def take_up(core: Core, macros: Macros, names: list[str], now: int) -> CatchUp:
     """Have macros where their records leave them, each with what has its result already."""
-    side = Processor(macros.engines, macros.history, reserve=macros.reserve, stopwatch=macros.stopwatch)
+    side = Processor(
+        macros.engines, macros.history, reserve=macros.reserve, stopwatch=macros.stopwatch, has_rests=False
+    )
     side.dependencies.watcher = macros.processor.dependencies.watcher
     catching = CatchUp(side)
     for name in names:
