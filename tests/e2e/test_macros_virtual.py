@@ -90,3 +90,23 @@ def test_unit_and_quality_of_the_physical_reading_are_those_of_the_virtual_one(h
     with home.node().running() as node:
         node.put("hall/temp", "Noctua.topic('ahu1/temp', {detail: true})")
         run(test)
+
+
+def test_a_value_with_its_unit_is_a_value_to_the_next_macro(home: Home) -> None:
+    async def test() -> None:
+        async with wire(node.port) as device, wire(node.port) as display:
+            await display.subscribe("Noctua/hall/more", qos=1)
+            await display.subscribe("Noctua/hall/again", qos=1)
+            await device.say("ahu1/temp", json.dumps({"value": 22.5, "unit": "Cel", "quality": "uncertain"}))
+            await display.until(lambda: len(display.got) == 2)
+            again, more = sorted(map(json.loads, display.payloads), key=lambda each: isinstance(each, float))
+            assert more == 23.5
+            assert (again["value"], again["unit"], again["quality"]) == (22.5, "Cel", "uncertain")
+            (shown,) = await asked(node, "GET", "/topics/Noctua/hall/temp")
+            assert (shown["value"], shown["unit"], shown["quality"]) == (22.5, "Cel", "uncertain")
+
+    with home.node().running() as node:
+        node.put("hall/temp", "Noctua.topic('ahu1/temp', {detail: true})")
+        node.put("hall/again", "Noctua.topic('Noctua/hall/temp', {detail: true})")
+        node.put("hall/more", "Noctua.topic('Noctua/hall/temp') + 1")
+        run(test)

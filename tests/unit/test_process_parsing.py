@@ -45,11 +45,30 @@ def test_units_and_quality_go_with_the_value() -> None:
     assert sample_of("t", 5, SENML_CBOR, payload, b"s", 7) == Sample("t", 5, 21.5, "Cel", "uncertain", b"s", 7)
     both = encode_values([Value(1, name="a", quality=Quality.BAD), Value(2, name="b")])
     assert sample_of("t", 5, SENML_CBOR, both) == Sample("t", 5, {"a": 1, "b": 2}, "", "bad")
-    said = sample_of("t", 5, JSON, b'{"value": 3, "unit": "V", "quality": "bad"}')
-    assert (said.unit, said.quality) == ("V", "bad")
     pack = sample_of("t", 5, JSON, b'[{"n":"a","u":"Cel","v":21.5}]')
     assert (pack.value, pack.unit) == (21.5, "Cel")
 
 
 def test_a_record_that_has_a_sum_only_is_its_sum() -> None:
     assert sample_of("t", 5, SENML_CBOR, encode_values([Value(None, total=8.5)])).value == 8.5
+
+
+@pytest.mark.parametrize(
+    ("payload", "value", "unit", "quality"),
+    [
+        (b'{"value": 3, "unit": "V", "quality": "bad"}', 3, "V", "bad"),
+        (b'{"value": 22.5, "unit": "Cel", "quality": "good", "time": 1.5, "topic": "a/b"}', 22.5, "Cel", "good"),
+        (b'{"value": true, "quality": "uncertain"}', True, "", "uncertain"),
+        (b'{"unit": "V", "value": "on", "quality": "fine"}', "on", "V", "good"),
+        (b'{"value": 3}', {"value": 3}, "", "good"),
+        (b'{"value": 3, "time": 5}', {"value": 3, "time": 5}, "", "good"),
+        (b'{"value": 3, "unit": "V", "more": 1}', {"value": 3, "unit": "V", "more": 1}, "V", "good"),
+        (b'{"value": [3], "unit": "V"}', {"value": [3], "unit": "V"}, "V", "good"),
+        (b'{"value": null, "quality": "bad"}', {"value": None, "quality": "bad"}, "", "bad"),
+        (b'{"unit": "V", "quality": "bad"}', {"unit": "V", "quality": "bad"}, "", "good"),
+    ],
+)
+def test_an_object_that_is_one_value_with_its_unit_is_that_value(
+    payload: bytes, value: Plain, unit: str, quality: str
+) -> None:
+    assert sample_of("t", 5, JSON, payload) == Sample("t", 5, value, unit, quality)

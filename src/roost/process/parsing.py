@@ -1,8 +1,9 @@
 """A reading as a sample: the payload and its format give the value that macros see (`roost.process.sample`).
 
 SenML is read by `roost.wire.values`; of several records each is a member by its name, and the worst quality is that of
-all; a pack in JSON need not say that it is one. Other JSON is taken as it is; an object that says its unit and quality
-gives them too. A payload that is not of its format is text, or bytes if it is not UTF-8. Nothing here raises: what a
+all; a pack in JSON need not say that it is one. An object that is one value with its unit or quality, as
+`{detail: true}` gives it, is that value. Other JSON is taken as it is; an object with a value and more gives its unit
+and quality too. A payload that is not of its format is text, or bytes if it is not UTF-8. Nothing here raises: what a
 sensor sends is what a macro gets.
 """
 
@@ -20,6 +21,7 @@ from roost.wire.values import NUMBER, values_of
 
 _MAX_DIGITS: Final = 400
 _FRACTION: Final = re.compile(rb"[.eE]")  # what an integer has not
+_DETAIL: Final = frozenset({"value", "unit", "quality", "time", "topic"})
 _QUALITIES: Final = {Quality.GOOD: GOOD, Quality.UNCERTAIN: "uncertain", Quality.BAD: "bad"}
 
 
@@ -40,9 +42,13 @@ def sample_of(topic: str, time: int, format_: int, payload: bytes, stream: bytes
             if packed:
                 value, unit, quality = _measured(packed)
         elif isinstance(value, dict) and "value" in value:
-            said_unit, said_quality = value.get("unit"), value.get("quality")
-            unit = said_unit if isinstance(said_unit, str) else ""
-            quality = said_quality if isinstance(said_quality, str) else GOOD
+            said = _values(JSON, payload) if _is_detail(value) else []
+            if len(said) == 1 and not said[0].name:  # what has a name is a member
+                value, unit, quality = _measured(said)
+            else:
+                said_unit, said_quality = value.get("unit"), value.get("quality")
+                unit = said_unit if isinstance(said_unit, str) else ""
+                quality = said_quality if isinstance(said_quality, str) else GOOD
     elif len(payload) <= _MAX_DIGITS and NUMBER.fullmatch(payload):
         value = _number(payload)
     else:
@@ -55,6 +61,11 @@ def _values(format_: int, payload: bytes) -> list[Value]:
         return values_of(format_, payload)
     except BadPacket:
         return []
+
+
+def _is_detail(value: dict[str, Plain]) -> bool:
+    """Whether an object says nothing but a value, with its unit or quality."""
+    return ("unit" in value or "quality" in value) and value.keys() <= _DETAIL
 
 
 def _measured(values: list[Value]) -> tuple[Plain, str, str]:
