@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from roost.errors import BadMacro
@@ -100,14 +102,22 @@ def test_wildcards_over_results_count_as_dependencies() -> None:
 
 CYCLES = [
     ({}, "a", ["Noctua/a"], "a -> a"),
-    ({}, "a", ["#"], "a -> a"),
-    ({}, "a", ["x", "Noctua/+"], "a -> a"),
     ({"b": ["Noctua/a"]}, "a", ["Noctua/b"], "a -> b -> a"),
     ({"b": ["Noctua/a"], "c": ["Noctua/b"], "d": ["Noctua/c"]}, "a", ["Noctua/d"], "a -> b -> c -> d -> a"),
     ({"b": ["Noctua/a"]}, "a", ["+/b"], "a -> b -> a"),
     ({"a": ["x"], "b": ["Noctua/a"]}, "a", ["Noctua/b"], "a -> b -> a"),
     ({"b": ["Noctua/a"], "c": ["Noctua/b", "Noctua/a"]}, "a", ["Noctua/c"], "a -> c -> a"),
 ]
+
+
+@pytest.mark.parametrize("filter_", ["#", "Noctua/+", "+/a"])
+def test_a_filter_that_stands_for_the_results_of_its_own_macro_is_refused_with_that(filter_: str) -> None:
+    made = graph(b=["x"])
+    own = re.escape(f"a: {filter_} also stands for its own results, on Noctua/a: ")
+    with pytest.raises(BadMacro, match=f"^{own}"):
+        made.set("a", "Noctua/a", ["x", filter_])
+    assert made.touched("x").turns == ((1, "b"),)
+    assert made.touched("Noctua/a").turns == ()
 
 
 @pytest.mark.parametrize(("before", "name", "filters", "cycle"), CYCLES)

@@ -81,6 +81,9 @@ class Dependencies:
                 self._unlink(name)
             else:
                 self._link(name, old_topic, old_filters)
+            own = [each for each in filters if len(cycle) == 2 and is_wild(each) and matches(each, topic)]
+            if own:
+                raise BadMacro(f"{name}: {own[0]} also stands for its own results, on {topic}: name what it is to read")
             raise BadMacro(f"{name}: a macro cannot depend on itself: {' -> '.join(cycle)}")
         self._changed([name])
 
