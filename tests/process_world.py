@@ -10,10 +10,11 @@ from roost.machine import SECOND, Effect
 from roost.process.definition import Definition
 from roost.process.effects import Publish
 from roost.process.engine import FAILED, TIME, Failure, Inputs, Limits, Outcome, Program
-from roost.process.processor import Processor
+from roost.process.processor import MAX_MACROS, Processor
 from roost.process.reference import Reference
 from roost.process.sample import Sample
 from roost.process.wildcards import matches
+from roost.process.window import MAX_SAMPLES
 
 NOW = 1_700_000_000 * SECOND
 _NUMBERS = count()  # so that no two programs are alike
@@ -105,7 +106,9 @@ class Past:
 class World:
     """A processor and a clock."""
 
-    def __init__(self, past: Sequence[Sample] = (), **options: int) -> None:
+    def __init__(
+        self, past: Sequence[Sample] = (), *, max_macros: int = MAX_MACROS, max_samples: int = MAX_SAMPLES
+    ) -> None:
         self.now = NOW
         self.engine = Scripts()
         self.past = Past(past)
@@ -113,7 +116,12 @@ class World:
         self.reserved: dict[str, int] = {}
         self.streams = False
         self.processor = Processor(
-            {"python": self.engine}, self.past, reserve=self._reserve, stopwatch=self._stopwatch, **options
+            {"python": self.engine},
+            self.past,
+            reserve=self._reserve,
+            stopwatch=self._stopwatch,
+            max_macros=max_macros,
+            max_samples=max_samples,
         )
 
     def _reserve(self, topic: str, _cause: Sample) -> tuple[bytes, int]:
