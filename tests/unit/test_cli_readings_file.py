@@ -33,7 +33,7 @@ def test_a_value_is_taken_as_it_is_and_a_payload_is_read_as_a_message() -> None:
     ) == [
         Sample("a", MORNING, {"x": [1, "2"]}, "V", "bad"),
         Sample("a", MORNING + 1, 21.5),
-        Sample("a", MORNING + 2000, {"value": 3, "unit": "W"}, "W"),
+        Sample("a", MORNING + 2000, 3, "W"),
         Sample("a", MORNING - 8 * 3600 * SECOND, "on"),
     ]
 
