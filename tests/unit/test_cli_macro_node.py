@@ -100,6 +100,7 @@ def test_a_file_is_added_macro_by_macro(at: Path, capsys: pytest.CaptureFixture[
     with fake_node(Node().answer) as node:
         assert main(["macro", "add", "m.yaml", "--url", node.url]) == 0
     assert node.asked == [
+        ("GET", "/macros", None),
         ("POST", "/macros", {"name": "a", "code": "Noctua.topic('t')"}),
         ("POST", "/macros", {"name": "b", "code": "Noctua.topic('Noctua/a')"}),
     ]
@@ -118,12 +119,68 @@ def test_an_update_is_of_what_is_there_and_says_from_where_on(at: Path, capsys: 
     (at / "m.yaml").write_text("{name: home/m, code: Noctua.topic('t')}")
     with fake_node(Node().answer) as node:
         assert main(["macro", "update", "m.yaml", "--url", node.url]) == 0
-        assert asked(node) == [("GET", "/macros/home/m"), ("PUT", "/macros/home/m")]
+        assert asked(node) == [("GET", "/macros/home/m"), ("GET", "/macros"), ("PUT", "/macros/home/m")]
         assert capsys.readouterr().out == "home/m: version 4; the last readings of the one before: /Campus/t 11\n"
         (at / "m.yaml").write_text("{name: other, code: Noctua.topic('t')}")
         assert main(["macro", "update", "m.yaml", "--url", node.url]) == 1
-    assert asked(node)[2:] == [("GET", "/macros/other")]
+    assert asked(node)[3:] == [("GET", "/macros/other")]
     assert capsys.readouterr().err == "roost macro: other: there is no such macro\n"
+
+
+def test_an_update_that_changes_nothing_is_not_sent(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at / "m.yaml").write_text(json.dumps(SHOWN["definition"]))
+    with fake_node(Node().answer) as node:
+        assert main(["macro", "update", "m.yaml", "--url", node.url]) == 0
+    assert asked(node) == [("GET", "/macros/home/m")]
+    assert capsys.readouterr().out == "home/m: unchanged, version 3\n"
+
+
+def refusal(said: str, action: str, there: Node, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `roost macro` says of a file that it does not send."""
+    Path("m.yaml").write_text(said)
+    with fake_node(there.answer) as node:
+        assert main(["macro", action, "m.yaml", "--url", node.url]) == 1
+    assert {method for method, _ in asked(node)} <= {"GET"}
+    return capsys.readouterr().err
+
+
+def test_of_a_file_with_a_macro_that_is_there_none_is_added(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert at.is_dir()
+    said = refusal("- {name: a, code: '1'}\n- {name: home/m, code: '2'}\n", "add", Node(), capsys)
+    why = "there is such a macro, and nothing was changed; `roost macro update` replaces it"
+    assert said == f"roost macro: home/m: {why}\n"
+
+
+def test_a_cycle_in_a_file_is_found_before_anything_is_sent(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert at.is_dir()
+    macros = "- {name: a, code: Noctua.topic('Noctua/b')}\n- {name: b, code: Noctua.topic('Noctua/a')}\n"
+    said = refusal(macros, "add", Node(), capsys)
+    assert said == "roost macro: b: a macro cannot depend on itself: b -> a -> b; nothing was changed\n"
+
+
+def test_a_cycle_by_way_of_the_node_is_found_as_well(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert at.is_dir()
+    there = Node()
+    there.shown["definition"] = {"name": "home/m", "code": "Noctua.topic('Noctua/b')"}
+    macros = "- {name: a, code: Noctua.topic('t')}\n- {name: b, code: Noctua.topic('Noctua/home/#')}\n"
+    said = refusal(macros, "add", there, capsys)
+    assert said == "roost macro: b: a macro cannot depend on itself: b -> home/m -> b; nothing was changed\n"
+    said = refusal("{name: home/m, code: Noctua.topic('Noctua/+/m')}", "update", there, capsys)
+    assert said == "roost macro: home/m: a macro cannot depend on itself: home/m -> home/m; nothing was changed\n"
+
+
+def test_what_came_before_an_unforeseen_refusal_is_said(at: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (at / "m.yaml").write_text("- {name: a, code: '1'}\n- {name: b, code: '2'}\n")
+
+    def answer(method: str, path: str, body: object) -> tuple[int, object]:
+        if isinstance(body, dict) and body["name"] == "b":
+            return 409, {"error": "b: there is such a macro; to replace it, PUT /macros/b"}
+        return Node().answer(method, path, body)
+
+    with fake_node(answer) as node:
+        assert main(["macro", "add", "m.yaml", "--url", node.url]) == 1
+    why = "b: there is such a macro; `roost macro update` replaces it (done before it: a)"
+    assert capsys.readouterr().err == f"roost macro: {why}\n"
 
 
 def test_a_deletion_says_up_to_where_it_ran(at: Path, capsys: pytest.CaptureFixture[str]) -> None:

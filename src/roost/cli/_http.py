@@ -86,7 +86,9 @@ def login_of(options: argparse.Namespace) -> Login | None:
         raise BadConfig(f"the password of {options.user} is missing: give --password-file, or {PASSWORD_VARIABLE}")
     import getpass
 
-    return Login(options.user, getpass.getpass(f"password of {options.user}: ").encode(errors="surrogateescape"))
+    if not hasattr(options, "typed"):  # a verb may ask a node several times, but nobody twice
+        options.typed = getpass.getpass(f"password of {options.user}: ")
+    return Login(options.user, options.typed.encode(errors="surrogateescape"))
 
 
 def path_of(kind: str, name: str = "", **query: str) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
 from roost.cli._macro_file import check, read_definitions
+from roost.cli._macro_graph import check_together
 from roost.cli._macro_show import run_lines
-from roost.errors import BadConfig, BadMacro
+from roost.errors import BadConfig, BadMacro, MacroExists, Refused
 from roost.process.definition import PYTHON, Definition, definition_of
+
+_REPLACE: Final = "`roost macro update` replaces it"
+_TAKEN: Final = 409  # Conflict
 
 
 def ask_about(options: argparse.Namespace) -> int:
@@ -22,7 +26,7 @@ def ask_about(options: argparse.Namespace) -> int:
 
 def definition_at(options: argparse.Namespace, name: str) -> Definition:
     """What a node has under a name, to run it here; raises `BadMacro` for Python, which is not run if it was sent."""
-    definition = definition_of(_shown(options, name)["definition"])
+    definition = _definition(options, name)
     if definition.language == PYTHON:
         raise BadMacro(
             f"{name} is in Python at {options.url}, and what is sent over a network is not run: name its file"
@@ -31,7 +35,7 @@ def definition_at(options: argparse.Namespace, name: str) -> Definition:
 
 
 def _list(options: argparse.Namespace) -> tuple[object, list[str]]:
-    names = names_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)))
+    names = _names(options)
     return names, names
 
 
@@ -41,30 +45,57 @@ def _show(options: argparse.Namespace) -> tuple[object, list[str]]:
 
 
 def _add(options: argparse.Namespace) -> tuple[object, list[str]]:
-    """Define macros that the node does not have; all of them are checked before the first."""
-    login = login_of(options)
+    """Define macros that the node does not have: that it could take them all is seen before the first is sent."""
     definitions = read_definitions(options.file)
-    check(definitions)
-    answers = [ask(options.url, "POST", path_of("macros"), each.mapping(), login) for each in definitions]
+    wanted = check(definitions)
+    names = _names(options)
+    for each in definitions:
+        if each.name in names:
+            raise MacroExists(f"{each.name}: there is such a macro, and nothing was changed; {_REPLACE}")
+    check_together(wanted, names, lambda name: _definition(options, name))
+    answers: list[object] = []
+    for each in definitions:
+        try:
+            answers.append(ask(options.url, "POST", path_of("macros"), each.mapping(), login_of(options)))
+        except Refused as error:
+            why = f"{each.name}: there is such a macro; {_REPLACE}" if error.code == _TAKEN else str(error)
+            raise Refused(why + _done(definitions[: len(answers)]), error.code) from None
     return answers, [f"{each.name}: it runs, results on {each.topic}" for each in definitions]
 
 
 def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
-    """Replace macros that the node has: that it has them all is seen before the first."""
-    login = login_of(options)
+    """Replace macros that the node has: that it has them all, and could take these, is seen before the first."""
     definitions = read_definitions(options.file)
-    check(definitions)
+    wanted = check(definitions)
+    shown = {each.name: _shown(options, each.name) for each in definitions}
+    before = {name: definition_of(said["definition"]) for name, said in shown.items()}
+    changed = {each.name: wanted[each.name] for each in definitions if before[each.name] != each}
+    if changed:
+        check_together(changed, _names(options), lambda name: before.get(name) or _definition(options, name))
+    answers: list[object] = []
+    lines: list[str] = []
     for each in definitions:
-        ask(options.url, "GET", path_of("macros", each.name), user=login)
-    answers = [
-        mapping_of(options, ask(options.url, "PUT", path_of("macros", each.name), each.mapping(), login))
-        for each in definitions
-    ]
-    return answers, [
-        f"{each.name}: version {answer.get('version')}; the last readings of the one before: "
-        f"{_numbers(answer.get('effective'))}"
-        for each, answer in zip(definitions, answers, strict=True)
-    ]
+        if each.name not in changed:
+            answers.append(shown[each.name])
+            lines.append(f"{each.name}: unchanged, version {shown[each.name].get('version')}")
+            continue
+        try:
+            said = ask(options.url, "PUT", path_of("macros", each.name), each.mapping(), login_of(options))
+        except Refused as error:
+            done = [one for one in definitions[: len(answers)] if one.name in changed]
+            raise Refused(str(error) + _done(done), error.code) from None
+        answer = mapping_of(options, said)
+        answers.append(answer)
+        lines.append(
+            f"{each.name}: version {answer.get('version')}; the last readings of the one before: "
+            f"{_numbers(answer.get('effective'))}"
+        )
+    return answers, lines
+
+
+def _done(definitions: Sequence[Definition]) -> str:
+    """What came before a refusal that nobody could foresee."""
+    return f" (done before it: {', '.join(each.name for each in definitions)})" if definitions else ""
 
 
 def _delete(options: argparse.Namespace) -> tuple[object, list[str]]:
@@ -89,6 +120,14 @@ def _shown(options: argparse.Namespace, name: str) -> Mapping[str, Any]:
     if not isinstance(shown.get("definition"), dict):
         raise BadConfig(f"{options.url} does not say how {name} is defined; give the address of a node's `http`")
     return shown
+
+
+def _definition(options: argparse.Namespace, name: str) -> Definition:
+    return definition_of(_shown(options, name)["definition"])
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    return names_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)))
 
 
 def names_of(options: argparse.Namespace, answer: object) -> list[str]:

@@ -1,7 +1,8 @@
 """Macros, as the configuration says them: files of definitions, packages with definitions, and the group of results.
 
     macros:
-      files: [macros.yaml]              one definition or a list of them each, in YAML or JSON (docs/macros.md)
+      files: [macros.yaml, tempC.js]    one definition or a list of them each, in YAML or JSON (docs/macros.md); of a
+                                        file that ends with .js or .py, which is the code alone, the macro has the name
       python: [my_building.macros]      modules with a list MACROS of definitions
       group: /BigCompany/Building1/Electricity     default: the only group that there is
 
@@ -18,11 +19,13 @@ from typing import Final
 
 from roost.errors import BadConfig, BadMacro, BadName
 from roost.host.mqtt.config_values import entries, known, path, section, text
-from roost.host.mqtt.yaml_file import read_yaml
+from roost.host.mqtt.yaml_file import read_file, read_yaml
 from roost.naming import Name
-from roost.process.definition import Definition, definition_of
+from roost.process.definition import JAVASCRIPT, PYTHON, Definition, definition_of
 
 _KEYS: Final = dict.fromkeys(("files", "python", "group"))
+_LANGUAGES: Final = {".js": JAVASCRIPT, ".py": PYTHON}
+_SHOWN: Final = "docs/macros.md shows one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,11 @@ def _list(said: dict[str, object], key: str) -> Sequence[object]:
 
 def _of_files(files: Sequence[Path]) -> Iterator[tuple[str, object]]:
     for file in files:
-        yield from _each(str(file), read_yaml(file, "docs/macros.md shows one"))
+        language = _LANGUAGES.get(file.suffix)
+        if language is None:
+            yield from _each(str(file), read_yaml(file, _SHOWN))
+        else:
+            yield str(file), {"name": file.stem, "code": read_file(file, _SHOWN), "language": language}
 
 
 def _of_modules(modules: Sequence[str]) -> Iterator[tuple[str, object]]:

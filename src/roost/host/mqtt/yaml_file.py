@@ -1,4 +1,4 @@
-"""A file of YAML or JSON that a configuration names, and in which nobody else has a say."""
+"""A file that a configuration names, mostly YAML or JSON, and in which nobody else has a say."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ _WRITABLE_BY_OTHERS: Final = 0o022
 
 def read_yaml(path: Path, remedy: str) -> object:
     """What the file says; raises `BadConfig` that names the file, and the remedy if there is none."""
-    content = read_text(path, MAX_FILE_BYTES, _WRITABLE_BY_OTHERS, remedy)
+    content = read_file(path, remedy)
     try:
         return yaml.safe_load(content)
     except (yaml.YAMLError, RecursionError) as error:
         raise BadConfig(f"{path}: this is neither YAML nor JSON: {' '.join(str(error).split())}") from None
+
+
+def read_file(path: Path, remedy: str) -> str:
+    """The text of the file, whatever it is; raises `BadConfig` as well."""
+    return read_text(path, MAX_FILE_BYTES, _WRITABLE_BY_OTHERS, remedy)
