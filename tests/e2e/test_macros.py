@@ -103,6 +103,31 @@ def test_macros_of_files_and_packages_are_there_from_the_first_start_and_stay(tm
         assert node.ask("GET", "/macros/hall/fahrenheit")[1]["version"] == 2
 
 
+def test_a_reload_reads_macro_files_again_and_keeps_what_runs_if_one_is_wrong(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    node = home.node(macros={"files": ["macros.yaml", "hall.js"]})
+    listed, code = node.folder / "macros.yaml", node.folder / "hall.js"
+    listed.write_text("{name: twice, code: 2 * Noctua.topic('hall/temp')}")
+    code.write_text("Noctua.topic('hall/temp') + 1")
+
+    def reload() -> tuple[int, str]:
+        done = roost(home.environment, "mqtt", "reload", "-c", str(node.folder / "mqtt.yaml"))
+        return done.returncode, (done.stdout + done.stderr).decode()
+
+    with node.running():
+        assert said(node, "20") == {"Noctua/twice": "40", "Noctua/hall": "21"}
+        listed.write_text("{name: twice, code: -2 * Noctua.topic('hall/temp')}")
+        code.write_text("Noctua.topic('hall/temp') + 3")
+        status, told = reload()
+        assert (status, "roles, macros and limits" in told) == (0, True), told
+        assert said(node, "20") == {"Noctua/twice": "-40", "Noctua/hall": "23"}
+        listed.write_text("{name: twice, kode: '1'}")
+        code.write_text("Noctua.topic('hall/temp') + 4")
+        status, told = reload()
+        assert (status, "macros.yaml: a macro has no 'kode'" in told) == (1, True), told
+        assert said(node, "20") == {"Noctua/twice": "-40", "Noctua/hall": "23"}
+
+
 def test_results_are_signed_readings_that_anybody_verifies_back_to_the_raw_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

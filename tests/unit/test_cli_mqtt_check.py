@@ -34,6 +34,36 @@ def test_good_files_can_run(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "can run: tcp 127.0.0.1:1883; store in memory; users: 1\n"
 
 
+def test_what_else_there_is_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (place / "broker.yaml").open("a") as config:
+        config.write(
+            "http: 127.0.0.1:8080\nmacros: {files: [a.js]}\nroles: {documents: rbps.yaml, users: roles.yaml}\n"
+        )
+    (place / "a.js").write_text("Noctua.topic('t')")
+    (place / "rbps.yaml").write_text("{topic: t, roles: {owner: {streams: [raw]}}}")
+    (place / "roles.yaml").write_text("ann: [owner]\n")
+    assert check(place) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("; users: 1; http 127.0.0.1:8080; macros: 1; role documents: 1\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "mistake"),
+    [(" ", "a.js: the code is empty"), ("1 +* 2", "a: line 1, column"), ("Noctua.topic('Noctua/a')", "a -> a")],
+)
+def test_macros_that_cannot_run_are_said(
+    place: Path, capsys: pytest.CaptureFixture[str], code: str, mistake: str
+) -> None:
+    with (place / "broker.yaml").open("a") as config:
+        config.write("macros: {files: [a.js]}\n")
+    (place / "a.js").write_text(code)
+    (place / "permissions").write_text("raed #\n")
+    assert check(place) == 1
+    said = capsys.readouterr().err
+    assert "permissions, line 1: " in said
+    assert mistake in said
+
+
 def test_what_is_hardly_meant_is_said(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "permissions").write_text("user bob\n  readwrite #\n")
     assert check(place) == 0

@@ -237,6 +237,16 @@ class Broker:
             claiming.delete(self.core, self.core.macros, name, now)
         return self._finish(now)
 
+    def macros_reloaded(self, definitions: list[Definition], now: int) -> list[Effect]:
+        """The files have these macros now; what cannot run is noted, and stays as it was."""
+        macros = self.core.macros
+        if macros is not None:
+            macros.want(definitions)
+            if macros.look_at is None and macros.started:  # else it is to look soon
+                macros.look_at = now
+            claiming.tick(self.core, macros, now)
+        return self._finish(now)
+
     # -- roles, where they are configured
 
     def roles_found(self, number: int, roles: frozenset[str], now: int, until: int | None = None) -> list[Effect]:

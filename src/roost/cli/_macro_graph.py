@@ -16,25 +16,17 @@ from roost.process.dependencies import Dependencies
 from roost.process.wildcards import matches
 
 
-def check_together(
-    wanted: Mapping[str, Sequence[str]], names: Sequence[str], there: Callable[[str], Definition]
-) -> None:
-    """Take macros with what they refer to in one by one, as a node with macros of these names would.
-
-    Raises `BadMacro` with the cycle.
-    """
+def check_cycles(wanted: Mapping[str, Sequence[str]], there: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Take macros with what they refer to in one by one, beside those that are there; raises `BadMacro` on a cycle."""
     graph = Dependencies()
-    for name, filters in _behind(wanted, names, there).items():
+    for name, filters in (there or {}).items():
         with suppress(BadMacro):  # the node has refused one of them as well
             graph.set(name, PREFIX + name, filters)
     for name, filters in wanted.items():
-        try:
-            graph.set(name, PREFIX + name, filters)
-        except BadMacro as error:
-            raise BadMacro(f"{error}; nothing was changed") from None
+        graph.set(name, PREFIX + name, filters)
 
 
-def _behind(
+def behind(
     wanted: Mapping[str, Sequence[str]], names: Sequence[str], there: Callable[[str], Definition]
 ) -> dict[str, Sequence[str]]:
     """The macros of the node that are replaced or depended on, with what they refer to."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
 from roost.cli._macro_file import check, read_definitions
-from roost.cli._macro_graph import check_together
+from roost.cli._macro_graph import behind, check_cycles
 from roost.cli._macro_show import run_lines
 from roost.errors import BadConfig, BadMacro, MacroExists, Refused
 from roost.process.definition import PYTHON, Definition, definition_of
@@ -52,7 +52,7 @@ def _add(options: argparse.Namespace) -> tuple[object, list[str]]:
     for each in definitions:
         if each.name in names:
             raise MacroExists(f"{each.name}: there is such a macro, and nothing was changed; {_REPLACE}")
-    check_together(wanted, names, lambda name: _definition(options, name))
+    _check_cycles(wanted, names, lambda name: _definition(options, name))
     answers: list[object] = []
     for each in definitions:
         try:
@@ -71,7 +71,7 @@ def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
     before = {name: definition_of(said["definition"]) for name, said in shown.items()}
     changed = {each.name: wanted[each.name] for each in definitions if before[each.name] != each}
     if changed:
-        check_together(changed, _names(options), lambda name: before.get(name) or _definition(options, name))
+        _check_cycles(changed, _names(options), lambda name: before.get(name) or _definition(options, name))
     answers: list[object] = []
     lines: list[str] = []
     for each in definitions:
@@ -91,6 +91,15 @@ def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
             f"{_numbers(answer.get('effective'))}"
         )
     return answers, lines
+
+
+def _check_cycles(
+    wanted: Mapping[str, Sequence[str]], names: Sequence[str], there: Callable[[str], Definition]
+) -> None:
+    try:
+        check_cycles(wanted, behind(wanted, names, there))
+    except BadMacro as error:
+        raise BadMacro(f"{error}; nothing was changed") from None
 
 
 def _done(definitions: Sequence[Definition]) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _OTHER_FILES: Final = 1_000  # of the store, the listeners and Python
 
+_RELOADED: Final = "reloaded users, permissions, certificates, authentication, roles, macros and limits"
+
 SUMMARY = "Run an MQTT broker (3.1.1 and 5.0), on this machine only unless it is told who its users are."
 
 
@@ -28,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("run", "reload", "check", "sample"),
         default="run",
-        help="run (default); reload: have the one that runs read again who may come in, and its limits; "
+        help="run (default); reload: have the one that runs read again who may come in, roles, macros and limits; "
         "check: say what is wrong with a configuration and its files; sample: print one with every key",
     )
     parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="the configuration as YAML")
@@ -154,6 +156,7 @@ def _check(config: Config) -> int:
     Keys of groups come last, and the first that is missing is a `NoKey`.
     """
     from roost.cli import note
+    from roost.errors import BadConfig
     from roost.host.clock import Clock
     from roost.host.keystore import KeyStore
     from roost.host.mqtt.config import sources_of
@@ -161,14 +164,44 @@ def _check(config: Config) -> int:
     from roost.host.mqtt.reload import load
     from roost.host.paths import home
 
-    security = load(sources_of(config))
+    count, wrong = _macros(config)
+    try:
+        security = load(sources_of(config))
+    except BadConfig as error:
+        raise BadConfig("\n".join([str(error), *wrong])) from None
+    if wrong:
+        raise BadConfig("\n".join(wrong))
     if config.groups:
         check_keys(config.groups, KeyStore(home()), Clock()())
     for warning in security.warnings:
         note(warning)
-    users = f"; users: {len(security.users)}" if config.users is not None else ""
-    print(f"can run: {', '.join(map(str, config.listeners))}; store {config.store or 'in memory'}{users}")
+    parts = [", ".join(map(str, config.listeners)), f"store {config.store or 'in memory'}"]
+    if config.users is not None:
+        parts.append(f"users: {len(security.users)}")
+    if config.http is not None:
+        parts.append(str(config.http))
+    if config.groups:
+        parts.append(f"groups: {', '.join(str(each.group.name) for each in config.groups)}")
+    if config.macros is not None:
+        parts.append(f"macros: {count}")
+    if security.roles is not None:
+        parts.append(f"role documents: {len(security.roles.documents)}")
+    print(f"can run: {'; '.join(parts)}")
     return 0
+
+
+def _macros(config: Config) -> tuple[int, list[str]]:
+    """How many macros the configuration has, and what is wrong with them."""
+    from roost.cli._macro_file import check
+    from roost.cli._macro_graph import check_cycles
+    from roost.errors import BadConfig, BadMacro
+
+    try:
+        definitions = [] if config.macros is None else config.macros.load()
+        check_cycles(check(definitions))
+    except (BadConfig, BadMacro) as error:
+        return 0, [str(error)]
+    return len(definitions), []
 
 
 def _reload(config: Config) -> int:
@@ -226,7 +259,7 @@ async def _reload_on(hangups: asyncio.Event, running: Running, read_again: Calla
         await hangups.wait()
         hangups.clear()
         began = time.monotonic_ns()
-        said, done = "reloaded users, permissions, certificates, authentication and limits", True
+        said, done = _RELOADED, True
         try:
             await running.reload(read_again())
         except BadConfig as error:

@@ -118,6 +118,11 @@ class Macros:
         self._streams: Final[dict[str, bytes]] = {}  # by topic of results; bound: the macros
         self._numbers: Final[dict[bytes, int]] = {}  # the last of each of those
 
+    def want(self, definitions: list[Definition]) -> None:
+        """The configuration has these: they are taken in at the next look, and those in Python may run."""
+        self.wanted = definitions
+        self.trusted |= {each.digest for each in definitions if each.language == PYTHON}
+
     # -- arrivals
 
     def touches(self, topic: bytes) -> bool:

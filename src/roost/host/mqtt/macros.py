@@ -9,7 +9,7 @@ from roost.broker.macros.macros import Macros
 from roost.broker.macros.past import MacroPast
 from roost.broker.trees import Trees
 from roost.host.mqtt.config import Config
-from roost.process.definition import PREFIX, PYTHON
+from roost.process.definition import PREFIX
 from roost.process.engine import Engine
 from roost.process.javascript import JavaScript
 from roost.process.python_code import Python
@@ -34,8 +34,7 @@ def macros_of(config: Config, trees: Trees) -> Macros | None:
         alone=not config.node.uplinks,
         stopwatch=time.perf_counter_ns,
     )
-    macros.wanted = config.macros.load()
-    macros.trusted = {each.digest for each in macros.wanted if each.language == PYTHON}
+    macros.want(config.macros.load())
     return macros
 
 

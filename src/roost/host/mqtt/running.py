@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import ssl
@@ -54,7 +55,7 @@ class Running:
     http: HttpDoor | None = None
 
     async def reload(self, fresh: Config | None = None) -> None:
-        """Read who may come in again; `BadConfig` says what is wrong, and all stays as it was.
+        """Read who may come in, roles and macros again; `BadConfig` says what is wrong, and all stays as it was.
 
         Of a configuration that was itself read again, only that and the limits count: the rest needs a start.
         """
@@ -62,13 +63,16 @@ class Running:
         if fresh is not None:
             roles = None if config.roles is None else fresh.roles or config.roles
             config = replace(config, users=fresh.users, permissions=fresh.permissions, hook=fresh.hook, roles=roles)
-            config = replace(config, limits=fresh.limits)
+            macros = None if config.macros is None else fresh.macros or config.macros
+            config = replace(config, limits=fresh.limits, macros=macros)
         is_limited_anew = values_of(config.limits) != values_of(self.config.limits)  # else rates go on as they are
         limits = config.limits if is_limited_anew else None
+        definitions = [] if config.macros is None else await asyncio.to_thread(config.macros.load)
         await self.server.reload(_sources(config, self.hook), config.broker, limits)
+        now = self.server.clock()
+        self.server.execute(self.broker.macros_reloaded(definitions, now), now)
         said = self.server.security.current.roles
         if said is not None:
-            now = self.server.clock()
             self.server.execute(self.broker.roles_reloaded(said.documents, said.source, now), now)
             self.server.execute(self.broker.readers_changed(said.readers.users, said.readers.nodes, now), now)
         self.config = config
