@@ -41,9 +41,11 @@ def test_what_else_there_is_is_named(place: Path, capsys: pytest.CaptureFixture[
         )
     (place / "a.js").write_text("Noctua.topic('t')")
     (place / "rbps.yaml").write_text("{topic: t, roles: {owner: {streams: [raw]}}}")
-    (place / "roles.yaml").write_text("ann: [owner]\n")
+    (place / "roles.yaml").write_text("ann: [owner]\nbob: [onwer]\n")
     assert check(place) == 0
-    said = capsys.readouterr().out
+    said, warned = capsys.readouterr()
+    assert "roles.yaml: role 'onwer', as 'bob' has it, is in no document of" in warned
+    assert "'owner'" not in warned
     assert said.endswith("; users: 1; http 127.0.0.1:8080; macros: 1; role documents: 1\n")
 
 

@@ -261,10 +261,27 @@ def test_a_document_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
     with fake_node(node_with_one) as node:
         assert main(["role", "delete", "home/+", "--url", node.url]) == 0
         assert main(["role", "delete", "other", "--url", node.url]) == 1
-    assert asked(node) == [("DELETE", "/rbps/home/%2B"), ("DELETE", "/rbps/other")]
+    assert asked(node) == [("DELETE", "/rbps/home/%2B"), ("GET", "/rbps"), ("DELETE", "/rbps/other")]
     told = capsys.readouterr()
-    assert told.out == "home/+: taken back; it was for developer, visitor\n"
+    now = "home/+: no document governs it now, so roles do not matter there, and permissions alone count"
+    assert told.out == f"home/+: taken back; it was for developer, visitor\n{now}\n"
     assert "there is no document for exactly this topic" in told.err
+
+
+@pytest.mark.parametrize(
+    ("topic", "left", "said"),
+    [
+        ("home/hall", ["garden/#"], "no document governs it now, so roles do not matter there"),
+        ("home/hall", ["#", "home/+", "garden"], "the document for home/+ counts now"),
+        ("home/+", ["#", "home/hall", "garden"], "these documents govern some or all: #, home/hall"),
+    ],
+)
+def test_what_governs_afterwards_is_said(
+    capsys: pytest.CaptureFixture[str], topic: str, left: list[str], said: str
+) -> None:
+    with fake_node(lambda method, *_: (200, left if method == "GET" else {**SHOWN, "topic": topic})) as node:
+        assert main(["role", "delete", topic, "--url", node.url]) == 0
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("content", ["[]", "a: [", "{topic: a}"])

@@ -9,7 +9,9 @@ from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
 from roost.errors import BadConfig, RulesExist
 from roost.host.mqtt.config_roles import RoleSettings
 from roost.process.roles.explanation import row_line
+from roost.process.roles.patterns import Patterns, intersects
 from roost.process.roles.specification import Specification
+from roost.process.wildcards import is_wild
 
 Answered: TypeAlias = tuple[object, list[str]]  # as the node says it, and as people read it
 
@@ -56,7 +58,21 @@ def _update(options: argparse.Namespace) -> Answered:
 
 def _delete(options: argparse.Namespace) -> Answered:
     answer = _asked(options, "DELETE", options.topic)
-    return answer, [f"{options.topic}: taken back; it was for {_roles(_read(options, answer))}"]
+    lines = [f"{options.topic}: taken back; it was for {_roles(_read(options, answer))}"]
+    return answer, lines if options.json else [*lines, _counting(options, [str(each) for each in _topics(options)])]
+
+
+def _counting(options: argparse.Namespace, topics: list[str]) -> str:
+    """What governs a topic or filter by now that had a document of its own."""
+    patterns: Patterns[str] = Patterns()
+    for each in topics:
+        patterns.put(each, each)
+    others = [each for each in topics if each != options.topic and intersects(each, options.topic)]
+    if not others:
+        return f"{options.topic}: no document governs it now, so roles do not matter there, and permissions alone count"
+    if not is_wild(options.topic):
+        return f"{options.topic}: the document for {patterns.matching(options.topic)[0]} counts now"
+    return f"{options.topic}: of what it matches, these documents govern some or all: {', '.join(others)}"
 
 
 def _topics(options: argparse.Namespace) -> list[object]:

@@ -43,6 +43,10 @@ class FileRoles:
     def __init__(self, users: Mapping[str, frozenset[str]]) -> None:
         self._users: Final = users
 
+    def roles(self) -> dict[str, str]:
+        """Every role, with a user who has it."""
+        return {role: user for user, roles in self._users.items() for role in sorted(roles)}
+
     def find(self, user: str) -> tuple[Roles, str]:
         return self._users.get(user, NO_ROLES), ""
 

@@ -70,6 +70,7 @@ class RoleFiles(NamedTuple):
     documents: list[Specification]
     source: Source | None
     readers: Readers = Readers()
+    warnings: tuple[str, ...] = ()  # what can be used but is hardly meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,20 @@ class RoleSettings:
 
     def load(self) -> RoleFiles:
         """Read all files; raises `BadConfig`."""
-        return RoleFiles(self.read_documents(), self.read_source(), self.readers.load())
+        documents, source, readers = self.read_documents(), self.read_source(), self.readers.load()
+        return RoleFiles(documents, source, readers, (*self._strangers(documents, source), *readers.warnings))
+
+    def _strangers(self, documents: list[Specification], source: Source | None) -> list[str]:
+        """A line for each role that somebody has, and that no document mentions."""
+        if not documents or not isinstance(source, FileRoles):
+            return []
+        mentioned = {row.role for document in documents for row in document.rows}
+        return [
+            f"{self.users}: role {role!r}, as {user!r} has it, is in no document of {self.documents}; right if a "
+            "document that was added since mentions it, else correct the name"
+            for role, user in source.roles().items()
+            if role not in mentioned
+        ]
 
     def read_documents(self) -> list[Specification]:
         """Read all documents; raises `BadConfig` that names the file, and what is wrong in it."""

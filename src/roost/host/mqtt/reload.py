@@ -123,7 +123,7 @@ def load(sources: Sources) -> Security:
         mistakes.append(str(error))
     if mistakes:
         raise BadConfig("\n".join(mistakes))
-    warnings = [] if roles is None else list(roles.readers.warnings)
+    warnings = [] if roles is None else list(roles.warnings)
     if permissions is None:
         return Security(users, LOOPBACK_ONLY, contexts, tuple(warnings), hook, roles)
     strangers = [user for user in permissions.lines_of if sources.users is not None and user not in users]

@@ -15,6 +15,9 @@ from roost.broker.roles.keeper import RoleKeeper
 from roost.errors import NoRules, RulesExist
 from roost.host.mqtt.role_finding import Guests
 from roost.host.mqtt.server import Server
+from roost.naming.topic import name_of_topic
+from roost.process.definition import PREFIX
+from roost.process.roles.decision import Roles
 from roost.process.roles.explanation import explain
 from roost.process.roles.specification import Specification
 
@@ -60,13 +63,27 @@ class BrokerRoles:
         return said
 
     async def explain(self, user: bytes, topic: str) -> str:
-        """Say what a user gets of a topic, and why."""
+        """Say what a user gets of a topic, and why; raises `BadTopic` if it is none, such as a filter."""
+        name_of_topic(topic)
         roles, why = await self._guests.find(user)
         keeper = self._keeper
         lines = explain(keeper.policy, user.decode(errors="replace"), topic, roles, why, keeper.inputs_of)
+        lines += self._missing(topic, roles)
         may = self._broker.core.access.may_receive(user, _NOBODY, topic.encode())
         lines.append(f"permissions: {'may' if may else 'may not'} read {topic}")
         return "\n".join(lines)
+
+    def _missing(self, topic: str, roles: Roles) -> list[str]:
+        """What to know of a stream that is given in place of a topic, and that nothing makes."""
+        decision, macros = self._keeper.policy.decide(topic, roles), self._broker.core.macros
+        stream = None if decision is None else decision.stream
+        if macros is None or stream is None or not stream.startswith(PREFIX):
+            return []
+        name = stream.removeprefix(PREFIX)
+        known = macros.known.get(name)
+        if known is not None and not known.is_deleted:
+            return []
+        return [f"but: {name}: there is no such macro yet, so nothing comes"]
 
     async def _change(self, topic: str, document: Specification | None) -> None:
         now = self._server.clock()
