@@ -223,3 +223,18 @@ def test_a_macro_begins_with_the_next_reading_whatever_the_clocks_of_sensors_say
     ann.publish(b"hall/a", b"2")
     street.settle()
     assert [each.payload for each in street.results("x")] == [b"2"]
+
+
+def test_what_files_have_after_a_reload_is_taken_in_and_what_cannot_run_stays_as_it_was() -> None:
+    world = Alone()
+    python = macro("half", "Noctua.topic('t') / 2", language="python")
+    world.define(macro("twice", "2 * Noctua.topic('t')"))
+    wanted = [python, macro("twice", "2 *"), macro("same", "Noctua.topic('t')")]
+    world.run(world.broker.macros_reloaded(wanted, world.now))
+    macros = world.broker.core.macros
+    assert macros is not None
+    assert [name for name in ("half", "twice", "same") if macros.runs(name)] == ["half", "twice", "same"]
+    assert macros.standing(macros.find("twice")).definition == macro("twice", "2 * Noctua.topic('t')")
+    world.run(world.broker.macros_reloaded([python], world.now))
+    assert macros.standing(macros.find("half")).version == 1
+    assert macros.runs("same")  # to take it out of a file ends nothing
