@@ -130,7 +130,9 @@ class FakeTopics:
         self.meanwhile = []
         return [each for each in self.readings if int(str(each["time"])) >= since.time][:limit]
 
-    def follow(self, user: bytes, filter_: bytes, send: Callable[[dict[str, object]], None]) -> Callable[[], None]:
+    async def follow(
+        self, user: bytes, filter_: bytes, send: Callable[[dict[str, object]], None]
+    ) -> Callable[[], None]:
         if filter_ == b"secret":
             raise Denied("to read this takes the permission to read secret")
         del user

@@ -128,16 +128,21 @@ def test_the_door_speaks_tls_if_it_has_a_certificate_and_a_reload_brings_another
     run(test)
 
 
-def test_the_past_of_a_group_is_read_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What a configuration says for `hall/#` to be of a group, whose keys are made."""
     monkeypatch.setenv("ROOST_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("ROOST_PASSPHRASE", raising=False)
     assert main(["init", "--company", "BigCompany", "--building", "Building1", "--repo", "Repo1"]) == 0
     assert main(["keys", "make", f"{GROUP}/Gate1"]) == 0
-    said = {
+    return {
         "store": str(tmp_path / "store"),
         "trees": [{"filter": "hall/#", "group": GROUP}],
         "groups": [{"name": GROUP, "panel": "Gate1", "repo": "Repo1"}],
     }
+
+
+def test_the_past_of_a_group_is_read_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = in_group(tmp_path, monkeypatch)
 
     async def test() -> None:
         async with node(tmp_path, **said) as running:
@@ -153,6 +158,89 @@ def test_the_past_of_a_group_is_read_over_http(tmp_path: Path, monkeypatch: pyte
             assert [each["value"] for each in later] == [3, 4]
             _, last = await get(running, "/topics/hall/temp")
             assert [each["value"] for each in last] == [4]
+
+    run(test)
+
+
+@asynccontextmanager
+async def following(running: Running, path: str, user: str = "") -> AsyncIterator[asyncio.StreamReader]:
+    """The events of a path, behind the head of the answer: from then on whatever is published has to come."""
+    host, _, port = running.uris[-1].removeprefix("http://").rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        known = f"Authorization: Basic {b64encode(user.encode()).decode()}\r\n" if user else ""
+        ask_for = f"GET /topics/{path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept: text/event-stream\r\n{known}\r\n"
+        writer.write(ask_for.encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 "), head
+        yield reader
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def events_until(reader: asyncio.StreamReader, last: tuple[str, object]) -> list[tuple[str, object]]:
+    """The topics and values of the events that come, up to one."""
+    found: list[tuple[str, object]] = []
+    async with asyncio.timeout(30):
+        while not found or found[-1] != last:
+            line = await reader.readuntil(b"\n")
+            if line.startswith(b"data: "):
+                reading = json.loads(line[6:])
+                found.append((reading["topic"], reading["value"]))
+    return found
+
+
+def test_readings_of_plain_topics_come_as_they_are_published(tmp_path: Path) -> None:
+    said = write_users(tmp_path, "user alice\n readwrite #\nuser bob\n read hall/+\n", alice="a-word", bob="b-word")
+
+    async def test() -> None:
+        async with (
+            node(tmp_path, **said) as running,
+            client(running, username="alice", password="a-word") as device,
+        ):
+            for qos in (0, 1):  # the node has passed some of these on before anybody follows
+                await device.publish("hall/temp", "0", qos=qos)
+            await device.publish("hall/temp", "1", qos=1, retain=True)
+            async with (
+                following(running, "hall/%23", "bob:b-word") as live,
+                following(running, "%23?since=1h", "bob:b-word") as both,
+            ):
+                for qos in (0, 1, 2):
+                    for number in range(3):
+                        await device.publish("vault/temp", "9", qos=qos)
+                        await device.publish("hall/temp", f"{qos}{number}", qos=qos)
+                await device.publish("hall/last", "3", qos=1)
+                news = [("hall/temp", 10 * qos + number) for qos in (0, 1, 2) for number in range(3)]
+                news.append(("hall/last", 3))
+                assert await events_until(live, news[-1]) == news
+                assert await events_until(both, news[-1]) == [("hall/temp", 1), *news]
+
+    run(test)
+
+
+def test_readings_of_a_group_come_as_they_are_published_and_behind_the_past(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = in_group(tmp_path, monkeypatch)
+
+    async def test() -> None:
+        async with node(tmp_path, **said) as running, client(running) as device:
+            for number in range(3):
+                await device.publish("hall/temp", str(number), qos=1)
+
+            async def publish() -> None:
+                for number in range(3, 60):
+                    await device.publish("hall/temp", str(number), qos=1)
+
+            async with following(running, "hall/%23") as live, asyncio.TaskGroup() as tasks:
+                tasks.create_task(publish())  # while the past is read
+                async with following(running, "hall/%23?since=1h") as both:
+                    everything = [("hall/temp", number) for number in range(60)]
+                    assert await events_until(both, everything[-1]) == everything
+                    news = await events_until(live, everything[-1])
+                    assert len(news) >= 57  # and the last before it, if they come out of the group only now
+                    assert news == everything[-len(news) :]
 
     run(test)
 

@@ -144,9 +144,27 @@ def test_the_past_comes_first_in_pieces_and_nothing_is_missed_or_repeated(monkey
             events = await follow(world, "a?since=1")
             assert await events.values(10) == [*range(1, 10), 1]
             world.topics.send({"topic": "plain", "time": 5, "value": "x"})
-            world.topics.send({"topic": "plain", "time": 5, "value": "the same"})
+            world.topics.send({"topic": "plain", "time": 5, "value": "at once"})
             world.topics.send({"topic": "plain", "time": 6, "value": "y"})
-            assert await events.values(2) == ["x", "y"]
+            assert await events.values(3) == ["x", "at once", "y"]
+            events.writer.close()
+
+    run(test)
+
+
+def test_what_a_plain_topic_retains_is_not_sent_again_and_what_came_before_it_is_not_missed() -> None:
+    async def test() -> None:
+        def plain(time: int, value: str) -> dict[str, object]:
+            return {"topic": "plain", "time": time * SECOND, "value": value}
+
+        async with open_door() as world:
+            world.topics.readings = [plain(2, "retained")]
+            world.topics.meanwhile = [plain(1, "before"), plain(2, "at once"), plain(2, "retained"), plain(3, "after")]
+            events = await follow(world, "plain?since=1")
+            assert await events.values(4) == ["retained", "before", "at once", "after"]
+            for _ in range(2):
+                world.topics.send(plain(4, "twice"))
+            assert await events.values(2) == ["twice", "twice"]
             events.writer.close()
 
     run(test)

@@ -10,6 +10,7 @@ from tests.loops import run
 
 from roost.broker.access import ALLOW_ALL, Access
 from roost.broker.broker import Broker
+from roost.broker.effects import Heard
 from roost.broker.message import Message
 from roost.broker.packets.properties import user_property
 from roost.broker.patterns import matches
@@ -20,7 +21,7 @@ from roost.errors import Denied
 from roost.host.clock import Clock
 from roost.host.mqtt import topic_desk as module
 from roost.host.mqtt.topic_desk import BrokerTopics, NoRoles
-from roost.machine import SECOND
+from roost.machine import SECOND, Effect
 from roost.naming import Name
 
 
@@ -131,27 +132,50 @@ def test_everybody_gets_what_they_may_read_and_who_may_read_nothing_is_denied() 
         for since in (Since(), Since(number=1)):
             assert [each["topic"] for each in await topics.past(b"bob", b"#", since, 100)] == ["b", "d"]
         got: list[object] = []
-        stop = topics.follow(b"bob", b"#", lambda reading: got.append(reading["topic"]))
+        stop = await topics.follow(b"bob", b"#", lambda reading: got.append(reading["topic"]))
         for topic in ("a", "b", "c"):
-            topics.heard(message(topic, 5, b"1"))
+            topics.hear([message(topic, 5, b"1")])
         stop()
-        topics.heard(message("b", 6, b"1"))
+        topics.hear([message("b", 6, b"1")])
         stop()
         assert got == ["b"]
         with pytest.raises(Denied, match="the permission to read a/#"):
             await topics.past(b"bob", b"a/#", Since(), 1)
         with pytest.raises(Denied):
-            topics.follow(b"bob", b"a/#", got.append)
+            await topics.follow(b"bob", b"a/#", got.append)
 
     run(test)
 
 
 def test_what_nodes_tell_each_other_is_nobodys_reading() -> None:
-    topics, _ = desk()
-    got: list[object] = []
-    topics.follow(b"", b"$roost/#", got.append)
-    topics.heard(message("$roost/macros/1", 5, b"1"))
-    assert got == []
+    async def test() -> None:
+        topics, _ = desk()
+        got: list[object] = []
+        await topics.follow(b"", b"$roost/#", got.append)
+        topics.hear([message("$roost/macros/1", 5, b"1")])
+        assert got == []
+
+    run(test)
+
+
+def told(effects: list[Effect]) -> list[bytes]:
+    return [each.payload for effect in effects if isinstance(effect, Heard) for each in effect.messages]
+
+
+def test_the_broker_tells_of_its_messages_while_somebody_follows() -> None:
+    async def test() -> None:
+        topics, broker = desk()
+        assert told(broker.publish(message("a", 1, b"1"), SECOND)) == []
+        got: list[object] = []
+        stops = [await topics.follow(b"", b"a", got.append) for _ in range(2)]
+        for stop in stops:
+            assert told(broker.publish(message("a", 2, b"2"), SECOND)) == [b"2"]
+            stop()
+            stop()
+        assert told(broker.publish(message("a", 3, b"3"), SECOND)) == []
+        assert got == []  # it is for the driver to hand on
+
+    run(test)
 
 
 def test_long_pasts_of_what_may_not_be_read_are_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,12 +225,14 @@ def test_roles_show_another_stream_in_the_place_of_a_topic() -> None:
             assert [(each["topic"], each["value"]) for each in found][-1] == ("raw", 4)
             assert all(each["stream"] == "/g/mean" for each in found)
         got: list[dict[str, object]] = []
-        topics.follow(b"customer", b"raw", got.append)
-        topics.heard(message("raw", 5, b"5"))
-        topics.heard(message("mean", 6, b"6"))
+        await topics.follow(b"customer", b"raw", got.append)
+        topics.hear([message("raw", 5, b"5")])
+        topics.hear([message("mean", 6, b"6")])
         assert [(each["topic"], each["value"]) for each in got] == [("raw", 6)]
         with pytest.raises(Denied, match="no role"):
             await topics.past(b"visitor", b"raw", Since(), 1)
+        with pytest.raises(Denied, match="no role"):
+            await topics.follow(b"visitor", b"raw", got.append)
 
     run(test)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from roost.broker.access import Access
 from roost.broker.announcement import RESERVED
-from roost.broker.effects import Hangup, Insert, Send
+from roost.broker.effects import Hangup, Heard, Insert, Send
 from roost.broker.filters import Options
 from roost.broker.handout import STEPS, Handing
 from roost.broker.ledger import Ledger
@@ -104,6 +104,8 @@ class Core:
         self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
         self.unheard: list[tuple[Session, bytes, int]] = []  # subscriptions elsewhere, new in this call
         self.cleared: Final[dict[bytes, tuple[int, bytes]]] = {}  # by topic, when it was; bound: `emerging.MAX_CLEARED`
+        self.listened = False  # the driver wants to be told of all messages
+        self.told: list[Message] = []  # what it is told at the end of this call; bound: the messages of one
         self.effects: list[Effect] = []  # of this call, beside what is derived below
         self.started: Final = now
         self.deaf = False  # the driver reads from nobody, so nobody's silence counts
@@ -144,6 +146,11 @@ class Core:
         number = self._next_number
         self._next_number = number + 1
         return number
+
+    def listen(self, *, wanted: bool) -> None:
+        """Tell of every message with `Heard` from the next one on, or of none."""
+        self.listened = wanted
+        self.router.forget()  # a plain route passes messages on unseen
 
     def limit(self, link: Link, now: int) -> None:
         """Have a link keep to the rates that hold now."""
@@ -220,6 +227,9 @@ class Core:
             for message in self.encoded:
                 message.forget()
             self.encoded = []
+        if self.told:
+            effects.append(Heard(self.told))
+            self.told = []
         if self._inserts:
             for tree, messages in self._inserts:
                 effects.append(Insert(tree, self._next_insert, messages, self.restoring))

@@ -34,6 +34,13 @@ class Hangup(Effect):
 
 
 @dataclass(frozen=True, slots=True)
+class Heard(Effect):
+    """These messages were given to whoever gets them; told only while somebody listens (`Core.listen`)."""
+
+    messages: list[Message]
+
+
+@dataclass(frozen=True, slots=True)
 class Pause(Effect):
     """Read nothing more from a link until then: it is faster than its limits allow."""
 

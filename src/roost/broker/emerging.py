@@ -59,6 +59,8 @@ def _emerge(core: Core, message: Message, now: int) -> None:
             return
         if route.touched:
             core.macros.collect(message)
+    if core.listened:
+        core.told.append(message)
     roaming = core.roaming if message.qos else None
     for target in route.targets:
         session = target.session

@@ -43,7 +43,7 @@ def route_of(core: Core, topic: bytes) -> Route:
     else:
         aim(core, core.roles, route)
     route.touched = core.macros is not None and core.macros.touches(topic)
-    route.plain = route.tree is None and not route.groups and not route.waiting and not route.touched
+    route.plain = not (route.tree is not None or route.groups or route.waiting or route.touched or core.listened)
     router.remember(route)
     return route
 
@@ -91,6 +91,8 @@ def publish(core: Core, message: Message, route: Route, hold: int, now: int) -> 
         hold_for(core, route, message)
     if route.touched and core.macros is not None:
         core.macros.collect(message)
+    if core.listened:
+        core.told.append(message)
     return wait
 
 

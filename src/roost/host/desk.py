@@ -84,7 +84,9 @@ class TopicDesk(Protocol):
         """
         ...
 
-    def follow(self, user: bytes, filter_: bytes, send: Callable[[dict[str, object]], None]) -> Callable[[], None]:
+    async def follow(
+        self, user: bytes, filter_: bytes, send: Callable[[dict[str, object]], None]
+    ) -> Callable[[], None]:
         """Have readings sent as they come; returns how to stop. Raises `Denied`."""
         ...
 

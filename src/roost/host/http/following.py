@@ -6,9 +6,9 @@
     data: {"dropped":12}
 
 Live readings are listened for before the past is read, so none is missed; what the past had already is not sent again:
-each reading of a group has a number in its stream, and others have their times. A long past is read piece by piece. Who
-reads more slowly than readings come misses the oldest of those that wait, and is told how many. What cannot go on is
-cut off: who asks again is told why.
+each reading of a group has a number in its stream, and others are known again by all that they say. A long past is read
+piece by piece. Who reads more slowly than readings come misses the oldest of those that wait, and is told how many.
+What cannot go on is cut off: who asks again is told why.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Following:
         self._told = 0  # of those dropped
         self._arrived: Final = asyncio.Event()
         self._ended = False
-        self._marks: Final[dict[object, int]] = {}  # stream or topic → number or time sent; bound: MAX_TRACKED
+        self._marks: Final[dict[object, int]] = {}  # stream → number sent; the past of plain topics; bound: MAX_TRACKED
 
     async def serve(self, request: web.Request, user: bytes, filter_: bytes, since: Since | None) -> web.StreamResponse:
         """Send until the client goes; raises `Denied`."""
-        stop = self._desk.follow(user, filter_, self._take)
+        stop = await self._desk.follow(user, filter_, self._take)
         try:
             first = [] if since is None else await self._desk.past(user, filter_, since, PIECE)
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -64,7 +64,7 @@ class Following:
 
     def _take(self, reading: dict[str, object]) -> None:
         event = _event(encoded_reading(reading))
-        self._waiting.append((*_mark(reading), event))
+        self._waiting.append((*_mark(reading, event), event))
         self._waiting_bytes += len(event)
         while len(self._waiting) > MAX_WAITING or (self._waiting_bytes > MAX_WAITING_BYTES and len(self._waiting) > 1):
             self._waiting_bytes -= len(self._waiting.popleft()[2])
@@ -76,9 +76,10 @@ class Following:
     ) -> None:
         limit = PIECE
         while piece:
-            fresh = [reading for reading in piece if self._is_new(*_mark(reading))]
+            events = [(reading, _event(encoded_reading(reading))) for reading in piece]
+            fresh = [event for reading, event in events if self._is_new(*_mark(reading, event))]
             if fresh:
-                await response.write(b"".join([_event(encoded_reading(reading)) for reading in fresh]))
+                await response.write(b"".join(fresh))
                 limit = PIECE
             elif len(piece) < limit:
                 return
@@ -92,7 +93,7 @@ class Following:
             self._waiting.clear()
             self._waiting_bytes = 0
             self._arrived.clear()
-            events = [event for place, mark, event in waiting if self._is_new(place, mark)]
+            events = [event for place, mark, event in waiting if self._is_next(place, mark)]
             if self.dropped > self._told:
                 events.insert(0, b"event: dropped\n" + _event(encoded({"dropped": self.dropped - self._told})))
                 self._told = self.dropped
@@ -112,12 +113,16 @@ class Following:
             self._marks[place] = mark
         return True
 
+    def _is_next(self, place: object, mark: int) -> bool:
+        """The same for a live one: of a plain topic, several that say the same are several."""
+        return self._is_new(place, mark) if mark else self._marks.pop(place, None) is None
 
-def _mark(reading: dict[str, object]) -> tuple[object, int]:
-    """By what a reading is known again: its stream and number, or its topic and time."""
+
+def _mark(reading: dict[str, object], event: bytes) -> tuple[object, int]:
+    """By what a reading is known again: its stream and number, or all that it says and 0."""
     if reading.get("number"):
         return reading["stream"], int(str(reading["number"]))
-    return reading["topic"], int(str(reading["time"]))
+    return hash(event), 0
 
 
 def _event(content: bytes) -> bytes:

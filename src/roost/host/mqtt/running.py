@@ -149,7 +149,8 @@ async def _http(
 ) -> AsyncIterator[None]:
     """Open the HTTP door for the desks that there are; it is closed before anything behind it is."""
     server, security = running.server, running.server.security
-    running.topics = BrokerTopics(running.broker.core, server.clock, judge)
+    topics = running.topics = BrokerTopics(running.broker.core, server.clock, judge)
+    server.hear = topics.hear
     desks = Desks(running.macros, running.roles, running.topics)
     door = running.http = HttpDoor(desks, gate, server.clock, server.journal, running.config.limits)
     groups = server.count_groups

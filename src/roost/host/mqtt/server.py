@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from roost.broker.access import Access
-from roost.broker.effects import Authenticate, Hangup, Insert, Keep, Pause, Send, Verdict
+from roost.broker.effects import Authenticate, Hangup, Heard, Insert, Keep, Pause, Send, Verdict
 from roost.broker.limits import Limits
 from roost.broker.link import Peer
+from roost.broker.message import Message
 from roost.broker.settings import BrokerSettings
 from roost.errors import BadConfig
 from roost.host.address import is_loopback
@@ -81,6 +82,7 @@ class Server(Owner):
         self.is_flooded: Callable[[], bool] | None = None  # whether more comes for groups than they take
         self.count_groups: Callable[[], dict[str, int]] = dict  # by the ends of `$SYS` topics
         self.look_up: Callable[[Effect], None] = self._ignore  # roles that are asked for elsewhere
+        self.hear: Callable[[list[Message]], None] = self._overhear  # messages, while somebody listens
         self.until: Final = Until()
         self._rows: Final = rows
         if rows is not None:
@@ -202,6 +204,8 @@ class Server(Owner):
                 self.insert(effect)
             elif isinstance(effect, LookUp | GiveUp):
                 self.look_up(effect)
+            elif isinstance(effect, Heard):
+                self.hear(effect.messages)
             else:
                 self.journal.write(_explained(effect), now)
 
@@ -223,6 +227,9 @@ class Server(Owner):
 
     def _ignore(self, effect: Effect) -> None:
         """Leave a look-up without an answer: it has a time-out, and fails closed."""
+
+    def _overhear(self, messages: list[Message]) -> None:
+        """Leave it: nobody follows."""
 
     # -- answers
 

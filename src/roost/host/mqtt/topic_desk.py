@@ -1,7 +1,7 @@
 """Topics for doors other than MQTT: the past out of groups, retained messages of the rest, and what comes live.
 
     past      recalls of groups (`roost.broker.recall`), merged by event time, and what plain topics retain
-    follow    whoever hears the broker's messages tells `heard`, and each goes to those who follow its topic
+    follow    while somebody does, the broker tells of its messages (`Heard`); each goes to those who follow its topic
 
 Who may read what is asked message by message: of the permissions for the topic that a message is shown as, and of the
 roles, which may show another stream in the place of a topic (`Judge`). Long pasts are read in pieces, between which the
@@ -115,21 +115,29 @@ class BrokerTopics:
                 await asyncio.sleep(0)
         return found
 
-    def follow(self, user: bytes, filter_: bytes, send: Send) -> Callable[[], None]:
+    async def follow(self, user: bytes, filter_: bytes, send: Send) -> Callable[[], None]:
         """Have readings sent as they come; returns how to stop."""
+        await self.judge.admit(user, filter_.decode())
         self._check(user, filter_)
         levels = [each.encode().split(b"/") for each in self.judge.candidates(filter_.decode())]
         number = next(self._numbers)
+        if not self._followers:
+            self._core.listen(wanted=True)
         self._followers[number] = _Follower(user, filter_, levels, send)
 
         def stop() -> None:
-            self._followers.pop(number, None)
+            if self._followers.pop(number, None) is not None and not self._followers:
+                self._core.listen(wanted=False)
 
         return stop
 
-    def heard(self, message: Message) -> None:
-        """Take in a message that the broker hands on."""
-        if not self._followers or message.topic.startswith(RESERVED):
+    def hear(self, messages: Sequence[Message]) -> None:
+        """Take in what the broker tells of."""
+        for message in messages:
+            self._hand_on(message)
+
+    def _hand_on(self, message: Message) -> None:
+        if message.topic.startswith(RESERVED):
             return
         levels = message.topic.split(b"/")
         readings: dict[bytes, dict[str, object]] = {}  # most see the same; bound: the followers
