@@ -270,3 +270,23 @@ def test_a_macro_that_is_made_over_http_refines_what_is_published(tmp_path: Path
             assert (await get(running, "/macros"))[1] == []
 
     run(test)
+
+
+def test_a_macro_reads_for_a_user_only_what_the_user_may_read(tmp_path: Path) -> None:
+    bob = "user bob\n read home/bob/#\n readwrite Noctua/home/bob/#\n"
+    said = write_users(tmp_path, "user alice\n readwrite #\n" + bob, alice="a-word", bob="b-word")
+
+    async def test() -> None:
+        async with node(tmp_path, **said) as running:
+            spy = {"name": "home/bob/m", "code": "Noctua.topic('secret/x')"}
+            status, wrong = await ask(running, "POST", "/macros", spy, "bob:b-word")
+            assert status == 403
+            assert "it refers to secret/x, which takes the permission to read secret/x" in wrong["error"]
+            assert (await ask(running, "PUT", "/macros/home/bob/m", {"code": spy["code"]}, "bob:b-word"))[0] == 403
+            own = {"name": "home/bob/m", "code": "Noctua.topic('home/bob/a') + 1"}
+            assert (await ask(running, "POST", "/macros", own, "bob:b-word"))[0] == 201
+            assert (await ask(running, "PUT", "/macros/home/bob/m", {"code": spy["code"]}, "bob:b-word"))[0] == 403
+            assert (await get(running, "/macros/home/bob/m", "bob:b-word"))[1]["definition"]["code"] == own["code"]
+            assert (await ask(running, "PUT", "/macros/home/bob/m", {"code": spy["code"]}, "alice:a-word"))[0] == 200
+
+    run(test)

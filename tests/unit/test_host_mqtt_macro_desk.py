@@ -11,7 +11,7 @@ from tests.roles_world import DOCUMENT, HERE, RAW
 
 from roost.broker.permissions import Permissions
 from roost.broker.roles.keeper import RoleKeeper
-from roost.errors import NoMacro
+from roost.errors import Denied, NoMacro
 from roost.host.clock import Clock
 from roost.host.mqtt.macro_desk import BrokerMacros
 from roost.host.mqtt.role_finding import Guests, RoleJudge
@@ -25,6 +25,9 @@ user bob
 read #
 user cyd
 readwrite Noctua/throws"""
+BOB = """user bob
+read home/bob/#
+readwrite Noctua/home/bob/#"""
 NOT_ASKED = cast("Server", None)
 
 
@@ -74,5 +77,43 @@ def test_runs_are_for_who_may_read_their_inputs_or_change_the_macro() -> None:
         desk = desk_of(world)
         found = [await seen(desk, "throws", user) for user in (b"ann", b"bob", b"cyd")]
         assert found == [(0, False), (1, True), (1, True)]
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("code", "topic"),
+    [
+        ("Noctua.topic('home/bob/a') + Noctua.topic('secret/x')", "secret/x"),
+        ("if (Noctua.topic('home/bob/a') > 1) { Noctua.topic('secret/x') }", "secret/x"),
+        ("Noctua.topic('home/bob/a') + Noctua.topic(['secret', 'x'].join('/'))", "secret/x"),
+        ("Noctua.topic('home/+/a')", "home/+/a"),
+        ("Noctua.topic('#')", "#"),
+        ("Noctua.topic('Noctua/home/ann/all')", "Noctua/home/ann/all"),
+    ],
+)
+def test_who_defines_a_macro_may_read_all_that_it_refers_to(code: str, topic: str) -> None:
+    async def test() -> None:
+        world = Alone()
+        world.broker.core.access = Permissions.parse(BOB)
+        desk = desk_of(world)
+        with pytest.raises(Denied) as denied:
+            await desk.define({"name": "home/bob/m", "code": code}, new=True, user=b"bob")
+        assert f"home/bob/m: it refers to {topic}, which takes the permission to read {topic}" in str(denied.value)
+        assert desk.names() == []
+
+    run(test)
+
+
+def test_who_replaces_a_macro_may_read_what_its_state_may_be_made_of() -> None:
+    async def test() -> None:
+        world = Alone()
+        world.define(macro("home/bob/m", "Noctua.state.last = Noctua.topic('secret/x')"))
+        world.connect(b"sensor").publish(b"secret/x", b"1")
+        world.broker.core.access = Permissions.parse(BOB)
+        desk = desk_of(world)
+        tell = {"name": "home/bob/m", "code": "Noctua.topic('home/bob/a'); Noctua.state.last"}
+        with pytest.raises(Denied, match="its state may hold something of secret/x"):
+            await desk.define(tell, new=False, user=b"bob")
 
     run(test)

@@ -2,8 +2,11 @@
 
 A definition that came in is answered when it is on the disk. Macros in Python are the configuration's alone.
 
+Who defines a macro gets to see what it reads, so they have to be permitted to read all that it refers to, and what its
+state may be made of. Names that a run computes are not known then, and nobody is asked about them.
+
 A run shows what it was given, so who sees it has to be one who could read that: by roles, as with results that no
-document names, and by permissions, but for who may change the macro, and so have it read anything.
+document names, and by permissions, but for who may change the macro.
 """
 
 from __future__ import annotations
@@ -14,11 +17,11 @@ from typing import Final, Protocol
 from roost.broker.access import WHOLE
 from roost.broker.broker import Broker
 from roost.broker.macros.macros import Macros
-from roost.errors import BadMacro, MacroExists
+from roost.errors import BadMacro, Denied, MacroExists
 from roost.host.mqtt.server import Server
 from roost.machine import Effect
 from roost.naming import Name
-from roost.process.definition import PREFIX, PYTHON, definition_of
+from roost.process.definition import PREFIX, PYTHON, Definition, definition_of
 from roost.process.telling import run_told
 from roost.process.trace import Run
 
@@ -68,8 +71,7 @@ class BrokerMacros:
         return said
 
     async def define(self, mapping: object, *, new: bool | None, user: bytes) -> dict[str, object]:
-        """Make one, or another version of one."""
-        del user  # the door has asked whether they may
+        """Make one, or another version of one; the door has asked whether they may, but for what it reads: `Denied`."""
         definition = definition_of(mapping)
         if definition.language == PYTHON:
             raise BadMacro("macros in Python are for operators: put it into a file that the configuration names")
@@ -79,6 +81,7 @@ class BrokerMacros:
             raise MacroExists(f"{definition.name}: there is such a macro; change it with PUT")
         if new is False:
             self._macros.find(definition.name)
+        self._check_reads(definition, user)
         await self._do(definition.name, lambda now: self._broker.define_macro(definition, now))
         return self.shown(definition.name)
 
@@ -101,15 +104,33 @@ class BrokerMacros:
         run = self._macros.processor.trace(name).last_failure if known.is_here else None
         return None if run is None or not await self._is_shown(run, name, user) else run_told(run)
 
+    def _check_reads(self, definition: Definition, user: bytes) -> None:
+        _, references = self._macros.processor.load(definition)
+        for topic in [each.topic for each in references]:
+            if not self._may_read(user, topic):
+                raise Denied(f"{definition.name}: it refers to {topic}, which takes the permission to read {topic}")
+        known = self._macros.known.get(definition.name)
+        if known is None or known.is_deleted or not self._macros.standing(known).standing.state:
+            return
+        for topic in self._macros.sources_of(definition.topic) or ():
+            if not self._may_read(user, topic):
+                raise Denied(
+                    f"{definition.name}: its state may hold something of {topic}, which takes the permission to read "
+                    f"{topic}; a macro that is ended and made anew has no state"
+                )
+
+    def _may_read(self, user: bytes, topic: str) -> bool:
+        """Whether a user may read all that a topic or filter matches."""
+        return self._broker.core.access.reach(user, _NOBODY, topic.encode()) == WHOLE
+
     async def _is_shown(self, run: Run, name: str, user: bytes) -> bool:
         topic = PREFIX + name
         inputs = [*[each.topic for each in run.inputs], *(self._macros.sources_of(topic) or ())]
         if self._sight is not None and not await self._sight.sees(user, inputs):
             return False
-        access = self._broker.core.access
-        if access.may_publish(user, _NOBODY, topic.encode()):
+        if self._broker.core.access.may_publish(user, _NOBODY, topic.encode()):
             return True
-        return all(access.reach(user, _NOBODY, each.encode()) == WHOLE for each in inputs)
+        return all(self._may_read(user, each) for each in inputs)
 
     def _counted(self, name: str) -> dict[str, object]:
         macro = self._macros.processor.macro(name)
