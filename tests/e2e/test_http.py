@@ -219,6 +219,30 @@ def test_readings_of_plain_topics_come_as_they_are_published(tmp_path: Path) -> 
     run(test)
 
 
+def test_readings_come_live_as_the_roles_of_who_follows_have_it(tmp_path: Path) -> None:
+    said = write_users(tmp_path, "all\n readwrite #\n", alice="a-word", bob="b-word")
+    (tmp_path / "roles.yaml").write_text("bob: [customer]\nalice: [developer]\n")
+    roles = "{developer: {streams: [raw]}, customer: {streams: [hall/mean]}}"
+    (tmp_path / "rbps.yaml").write_text(f"- topic: hall/temp\n  roles: {roles}\n")
+    ruled = {"roles": {"documents": "rbps.yaml", "users": "roles.yaml"}}
+
+    async def test() -> None:
+        async with (
+            node(tmp_path, **said, **ruled) as running,
+            client(running, username="alice", password="a-word") as device,
+            following(running, "hall/temp", "alice:a-word") as raw,
+            following(running, "hall/temp", "bob:b-word") as mean,
+        ):
+            macro = {"name": "hall/mean", "code": "Noctua.topic('hall/temp') * 10"}
+            assert (await ask(running, "POST", "/macros", macro, "alice:a-word"))[0] == 201
+            for value in (1, 3):
+                await device.publish("hall/temp", str(value), qos=1)
+            assert await events_until(raw, ("hall/temp", 3)) == [("hall/temp", 1), ("hall/temp", 3)]
+            assert await events_until(mean, ("hall/temp", 30)) == [("hall/temp", 10), ("hall/temp", 30)]
+
+    run(test)
+
+
 def test_readings_of_a_group_come_as_they_are_published_and_behind_the_past(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
