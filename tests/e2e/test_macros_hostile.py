@@ -40,11 +40,16 @@ def test_hostile_macros_fail_alone_and_others_are_served_meanwhile(tmp_path: Pat
             for name, (_, kind) in HOSTILE.items():
                 shown = await asked(node, "GET", f"/macros/bad/{name}")
                 counters = shown["counters"]
-                assert (counters["runs"], counters["failures"], counters["results"]) == (READINGS, READINGS, 0), name
+                rested = counters["limited"] if kind == "time" else 0  # after a run that took too long it rests
+                assert counters["runs"] >= 1, name
+                assert counters["runs"] + rested == READINGS, name
+                assert (counters["failures"], counters["results"]) == (counters["runs"], 0), name
                 assert shown["last_failure"]["failure"]["kind"] == kind, name
                 runs = await asked(node, "GET", f"/traces/bad/{name}")
-                assert [each["failure"]["kind"] for each in runs] == [kind] * READINGS, name
-                assert [each["cause"]["value"] for each in runs] == list(range(READINGS))[::-1]
+                assert {each["failure"]["kind"] for each in runs} == {kind}, name
+                causes = [each["cause"]["value"] for each in runs]
+                assert causes == sorted(causes, reverse=True)
+                assert kind == "time" or causes == list(range(READINGS))[::-1], name
             await load.more(100)
             load.stop()
             await working
