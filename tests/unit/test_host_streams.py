@@ -67,6 +67,18 @@ async def reached() -> AsyncIterator[tuple[StreamGroup, StreamGroup]]:
         yield one.group(GROUP), other.group(GROUP)
 
 
+def test_who_asks_right_after_publishing_finds_it_whatever_caches_have() -> None:
+    async def test() -> None:
+        async with reached() as (ours, theirs), ours.panel("Panel1") as panel:
+            for number in range(1, 6):
+                await panel.publish("Heater/Voltage", 229.5 + number)
+                await panel.flush()
+                assert (await theirs.streams())[STREAM] == number
+                assert [each.number for each in await theirs.read(STREAM)] == list(range(1, number + 1))
+
+    run(test)
+
+
 def test_what_a_panel_publishes_comes_verified_with_unit_quality_signer_and_lateness() -> None:
     async def test() -> None:
         async with reached() as (ours, theirs), ours.panel("Panel1") as panel, theirs.subscribe("+/Heater/#") as taking:

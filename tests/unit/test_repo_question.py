@@ -54,6 +54,7 @@ def packet(stream: Name, number: int, size: int = 10) -> bytes:
     [
         Latest(A),
         Latest(Name(), after=B),
+        Latest(A, after=B, time=7),
         Since(A, 0),
         Since(A, (1 << 64) - 1, after=A),
         Bundle(A, 1, 1),

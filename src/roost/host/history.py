@@ -1,7 +1,7 @@
 """What a group's repos have: the newest reading, a stretch of a stream, the catalogue. Everything is verified.
 
-Questions go to any repo of the group, or to one (`repo="Repo1"`). They are those of `roost.repo.question`; what they
-say about the newest may be 100 ms old, because caches on the way answer them too.
+Questions go to any repo of the group, or to one (`repo="Repo1"`). They are those of `roost.repo.question`; what is said
+of the newest is said by a repo at that moment, and never by a cache: who has just published finds it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class History:
         found: dict[Name, int] = {}
         after: Name | None = None
         while True:
-            streams = decode_streams((await self.ask(Latest(prefix, after), repo)).content)
+            streams = decode_streams((await self.ask(Latest(prefix, after, self._clock()), repo)).content)
             found.update(
                 (stream, number)
                 for stream, number in streams.entries

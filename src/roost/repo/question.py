@@ -5,8 +5,8 @@
 
 | question | no. | holds               | its answer                                                                  |
 | -------- | --- | ------------------- | --------------------------------------------------------------------------- |
-| Latest   | 180 | Name, [After]       | Streams: those at or below the name, each with its highest number, held or  |
-|          |     |                     | dropped                                                                     |
+| Latest   | 180 | Name, [Time],       | Streams: those at or below the name, each with its highest number, held or  |
+|          |     | [After]             | dropped; with Time, when it was asked, no cache has the answer to it yet    |
 | Since    | 181 | Name, Time, [After] | Streams: each with its lowest number whose event time is at or after Time,  |
 |          |     |                     | or the one behind its highest if there is none                              |
 | Bundle   | 182 | Name, Low, High     | Bundled: the readings of that stream, from Low upwards, as many as fit      |
@@ -76,10 +76,11 @@ Run: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """Ask for the highest number of each stream below a prefix."""
+    """Ask for the highest number of each stream below a prefix; with the time of asking, a repo and no cache."""
 
     prefix: Name
     after: Name | None = None
+    time: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,8 @@ def encode_question(question: Asked) -> Component:
         return Component(tlv.tlv(BUNDLE, body))
     after = b"" if question.after is None else tlv.tlv(AFTER, question.after.value)
     if isinstance(question, Latest):
-        return Component(tlv.tlv(LATEST, question.prefix.wire + after))
+        time = tlv.number(TIME, question.time) if question.time else b""
+        return Component(tlv.tlv(LATEST, question.prefix.wire + time + after))
     if isinstance(question, Gaps):
         return Component(tlv.tlv(GAPS, question.prefix.wire + encode_place(question.after, question.low)))
     return Component(tlv.tlv(SINCE, question.prefix.wire + tlv.number(TIME, question.time) + after))
@@ -153,8 +155,8 @@ def decode_question(component: Component) -> Asked:
     if end != len(raw):
         raise BadPacket(f"{len(raw) - end} bytes follow the question")
     if type_ == LATEST:
-        fields = Fields(raw, start, end, (NAME_TYPE, AFTER), "Latest")
-        return Latest(_name(fields), _after(fields))
+        fields = Fields(raw, start, end, (NAME_TYPE, TIME, AFTER), "Latest")
+        return Latest(_name(fields), _after(fields), fields.number(TIME) or 0)
     if type_ == SINCE:
         fields = Fields(raw, start, end, (NAME_TYPE, TIME, AFTER), "Since")
         return Since(_name(fields), fields.required(TIME), _after(fields))
