@@ -121,17 +121,17 @@ class JavaScriptProgram(Loaded):
         """The text to evaluate, and whether that is done in every run."""
         parser = Parser(self._limits)
         error = self._error(parser, _EXPRESSION) or self._error(parser, _BRACKETS)
-        form = _EXPRESSION
-        if error is not None:
+        form, is_script = _EXPRESSION, error is not None
+        if is_script:
             form = _SCRIPT
             other = self._error(parser, form)
-            if other is not None:
+            if other is not None and error is not None:
                 raise self._bad(other if _where(other) >= _where(error) else error)
         for pattern, replacement, what in _REFUSED:
             changed = pattern.sub(replacement, self._code)
             if changed != self._code and self._error(parser, form, changed) is not None:
                 raise BadMacro(f"a macro has no {what}")
-        return f"{_PADDING}{form[0]}{self._code}{form[1]}", form is _SCRIPT
+        return f"{_PADDING}{form[0]}{self._code}{form[1]}", is_script
 
     def _error(self, parser: Parser, form: tuple[str, str], code: str | None = None) -> Failure | None:
         """What is wrong with the code in this form, before the end that is wrong on purpose; nothing runs."""
