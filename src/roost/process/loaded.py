@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from roost.errors import BadMacro, InvalidInput
 from roost.process.engine import FAILED, Failure, Inputs, Outcome
 from roost.process.reference import Reference
@@ -13,6 +15,7 @@ from roost.process.reference import Reference
 EXPLORE_MS: Final = 50  # that a run without values may take, whatever the definition says: all others wait for it
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Loaded(ABC):
     """A `roost.process.engine.Program`, but for the run itself."""
 
