@@ -118,7 +118,6 @@ HOT = [
     "src/roost/process/javascript.py",
     "src/roost/process/loaded.py",
     "src/roost/process/macro.py",
-    "src/roost/process/marking.py",
     "src/roost/process/parsing.py",
     "src/roost/process/processor.py",
     "src/roost/process/runner.py",
