@@ -1,0 +1,132 @@
+"""`roost hicn`: run an hICN forwarder on UDP until it is told to stop (SIGINT, SIGTERM)."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from roost.hicn import Prefix
+
+SUMMARY = "Run a forwarder of hybrid ICN (names in IPv6) on UDP, on this machine only unless told otherwise."
+
+_UDP: Final = "127.0.0.1:9695"
+_MAX_COST: Final = 0xFFFF
+
+Route = tuple["Prefix", tuple[str, int], int]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Say where to listen, and where to send what."""
+    parser.add_argument(
+        "--udp", metavar="HOST:PORT", action="append", help=f"UDP address (default: {_UDP}); repeatable"
+    )
+    parser.add_argument(
+        "--connect", metavar="HOST:PORT", action="append", default=[], help="another forwarder; repeatable"
+    )
+    parser.add_argument(
+        "--route",
+        metavar="PREFIX=HOST:PORT[,COST]",
+        action="append",
+        default=[],
+        help="ask there for a prefix, such as abcd::/16=10.0.0.7:9695; connects too; repeatable",
+    )
+    parser.add_argument("--cache", metavar="PACKETS", type=int, default=100_000, help="Data to keep (default: 100000)")
+    parser.add_argument("--verbose", action="store_true", help="say when faces come")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run until a signal comes."""
+    import asyncio
+
+    from roost.cli.node import start_log
+    from roost.errors import BadConfig
+
+    listen = listen_of(options.udp or [_UDP])
+    peers = [peer_of(text) for text in options.connect]
+    routes = [route_of(text) for text in options.route]
+    if options.cache < 0:
+        raise BadConfig("--cache is at least 0")
+    start_log(verbose=options.verbose)
+    asyncio.run(_serve(listen, peers, routes, options.cache))
+    return 0
+
+
+def listen_of(given: list[str]) -> list[tuple[str, int]]:
+    """Read the addresses to listen on; those that others can reach are refused until there are keys and a policy."""
+    from roost.errors import BadConfig
+    from roost.host.address import is_loopback, parse_listen
+    from roost.host.hicn import HICN_PORT
+    from roost.host.home_trust import is_initialised
+
+    listen = [parse_listen(text, HICN_PORT) for text in given]
+    outside = [host for host, _ in listen if not is_loopback(host) and host != "localhost"]
+    if outside and not is_initialised():
+        raise BadConfig(
+            f"{outside[0]} is reachable from other machines, and this node has no keys and no policy yet: "
+            "run `roost init` first, or listen on 127.0.0.1 only"
+        )
+    return listen
+
+
+def peer_of(text: str) -> tuple[str, int]:
+    """Read the address of another forwarder."""
+    from roost.errors import BadConfig
+    from roost.host.address import parse_listen
+    from roost.host.hicn import HICN_PORT
+
+    host, port = parse_listen(text, HICN_PORT)
+    if text.startswith(":") or not text or not port:
+        raise BadConfig(f"{text!r} is no address of another forwarder: write host:port or [host]:port")
+    return host, port
+
+
+def route_of(text: str) -> Route:
+    """Read `PREFIX=HOST:PORT`, with `,COST` or without."""
+    from roost.errors import BadConfig
+    from roost.hicn import Prefix
+
+    prefix, equals, rest = text.partition("=")
+    place, comma, cost = rest.partition(",")
+    if not equals or (comma and not (cost.isascii() and cost.isdigit() and int(cost) <= _MAX_COST)):
+        raise BadConfig(
+            f"{text!r} is no route: write abcd::/16=10.0.0.7:9695, and with a cost of 0 to {_MAX_COST} "
+            "abcd::/16=10.0.0.7:9695,2"
+        )
+    return Prefix.parse(prefix), peer_of(place), int(cost) if comma else 1
+
+
+async def _serve(
+    listen: list[tuple[str, int]], peers: list[tuple[str, int]], routes: list[Route], store_packets: int
+) -> None:
+    import asyncio
+    import random
+    import secrets
+    import signal
+
+    from roost.cli.node import calm_collector
+    from roost.hicn.forwarder import HicnForwarder, HicnSettings
+    from roost.host.hicn import HicnServer
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    randomness = random.Random(secrets.randbits(128))  # noqa: S311  it chooses next hops
+    forwarder = HicnForwarder(HicnSettings(store_packets=store_packets), randomness)
+    async with HicnServer(forwarder) as server:
+        for address in listen:
+            print(f"listening on {server.listen(*address)}", flush=True)
+        for peer in peers:
+            server.connect(*peer)
+        for prefix, peer, cost in routes:
+            server.add_route(prefix, server.connect(*peer), cost)
+        calm_collector()
+        print("ready; stop with Ctrl-C", flush=True)
+        await stopped.wait()
+        faces = len(server.peers)
+    print(
+        f"stopped; {faces} faces closed, {server.journal.rejected} packets refused, "
+        f"{forwarder.hits} Interests answered from the cache",
+        flush=True,
+    )

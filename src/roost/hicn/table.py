@@ -1,0 +1,151 @@
+"""The one table of an hICN forwarder: names that somebody waits for, and Data that may be an answer again.
+
+Keyed by the 20 bytes of the name. What the forwarder does with an entry is in `roost.hicn.forwarder`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.hicn.face import HicnFaceSpec
+from roost.hicn.head import Head
+from roost.machine import MS
+from roost.machine.timetable import Timetable
+
+
+class HicnFace:
+    """One face as the forwarder keeps it."""
+
+    __slots__ = ("id", "local", "owes", "remote", "wants")
+
+    def __init__(self, face_id: int, spec: HicnFaceSpec) -> None:
+        self.id: Final = face_id
+        self.remote: Final = spec.remote
+        self.local: Final = spec.local
+        self.wants: Final[set[bytes]] = set()  # names this face waits for; bound: half of pending_limit
+        self.owes: Final[set[bytes]] = set()  # names this face was asked for that are pending; bound: pending_limit
+
+    @property
+    def unanswered(self) -> int:
+        """How many Interests it was sent that are pending."""
+        return len(self.owes)
+
+
+class Pending:
+    """A name that somebody waits for: who, who was asked, and until when."""
+
+    __slots__ = ("asked", "askers", "expires", "key", "number")
+
+    def __init__(self, key: bytes, number: int, expires: int) -> None:
+        self.key: Final = key
+        self.number: Final = number
+        self.expires = expires
+        self.askers: list[HicnFace] = []
+        self.asked: list[HicnFace] = []
+
+
+class Cached:
+    """A Data that may be an answer again, until it is stale."""
+
+    __slots__ = ("compact", "expires", "wire")
+
+    def __init__(self, wire: bytes, expires: int, *, compact: bool) -> None:
+        self.wire: Final = wire
+        self.expires: Final = expires
+        self.compact: Final = compact
+
+
+class HicnTable:
+    """Pending and cached names, each bounded; of the cache what came first goes first."""
+
+    def __init__(self, pending_limit: int, store_packets: int) -> None:
+        self.pending: Final[dict[bytes, Pending]] = {}  # bound: pending_limit
+        self.cached: Final[dict[bytes, Cached]] = {}  # bound: store_packets, what came first first
+        self._pending_limit: Final = pending_limit
+        self._store_packets: Final = store_packets
+        self._expiry: Final = Timetable()
+        self._keys: Final[dict[int, bytes]] = {}  # number of a pending name → the name
+        self._next_number = 0
+
+    def fresh(self, key: bytes, now: int) -> Cached | None:
+        """Return what is cached under a name; what is stale goes."""
+        cached = self.cached.get(key)
+        if cached is not None and cached.expires <= now:
+            del self.cached[key]
+            return None
+        return cached
+
+    def keep(self, head: Head, now: int) -> None:
+        """Cache a Data over what is there, for its lifetime."""
+        self.cached.pop(head.key, None)
+        if not head.lifetime_ms or not self._store_packets:
+            return
+        if len(self.cached) >= self._store_packets:
+            del self.cached[next(iter(self.cached))]
+        self.cached[head.key] = Cached(head.wire, now + head.lifetime_ms * MS, compact=head.compact)
+
+    def living(self, key: bytes, now: int) -> Pending | None:
+        """Return the entry of a name that is waited for; one that has expired goes."""
+        entry = self.pending.get(key)
+        if entry is not None and entry.expires <= now:
+            self.forget(key)
+            return None
+        return entry
+
+    def has_room(self, face: HicnFace) -> bool:
+        """Whether one more name may wait for a face, of which none may fill more than half of the table."""
+        return len(self.pending) < self._pending_limit and 2 * len(face.wants) < self._pending_limit
+
+    def add(self, key: bytes, expires: int) -> Pending:
+        """Make an entry for a name that has none."""
+        self._next_number += 1
+        entry = self.pending[key] = Pending(key, self._next_number, expires)
+        self._keys[entry.number] = key
+        return entry
+
+    def join(self, entry: Pending, face: HicnFace, expires: int) -> None:
+        """Have a face wait too; the expiry moves to the later one."""
+        entry.expires = max(entry.expires, expires)
+        self._expiry.set(entry.number, entry.expires)
+        if face not in entry.askers:
+            entry.askers.append(face)
+            face.wants.add(entry.key)
+
+    def ask(self, entry: Pending, face: HicnFace) -> None:
+        """Note that a face was asked."""
+        if face not in entry.asked:
+            entry.asked.append(face)
+            face.owes.add(entry.key)
+
+    def forget(self, key: bytes) -> None:
+        """Nobody waits for a name any more."""
+        entry = self.pending.pop(key, None)
+        if entry is not None:
+            self._expiry.drop(entry.number)
+            del self._keys[entry.number]
+            for face in entry.askers:
+                face.wants.discard(key)
+            for face in entry.asked:
+                face.owes.discard(key)
+
+    def drop_face(self, face: HicnFace) -> None:
+        """Forget that a face asked or was asked."""
+        for key in face.owes:
+            self.pending[key].asked.remove(face)
+        face.owes.clear()
+        for key in list(face.wants):
+            entry = self.pending[key]
+            if entry.askers == [face]:
+                self.forget(key)
+            else:
+                entry.askers.remove(face)
+        face.wants.clear()
+
+    def expire(self, now: int) -> None:
+        """Forget the questions whose time is over."""
+        for number in self._expiry.overdue(now):
+            self.forget(self._keys[number])
+
+    def deadline(self) -> int | None:
+        """When the next question expires."""
+        return self._expiry.deadline()
