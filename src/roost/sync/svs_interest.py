@@ -59,20 +59,27 @@ def name_value(wire: bytes) -> bytes:
 class Opened:
     """A Sync Interest; its vector is read when it is asked for, which is after verification."""
 
-    __slots__ = ("_content", "_heard", "data", "version")
+    __slots__ = ("_content", "_heard", "_mappings", "data", "version")
 
     def __init__(self, content: bytes, version: int, data: Data | None) -> None:
         self.data: Final = data  # of version 3
         self.version: Final = version
         self._content: Final = content
         self._heard: Heard | None = None
+        self._mappings: tuple[bytes, ...] = ()
 
     @property
     def heard(self) -> Heard:
         """The vector, narrowed to its window if it has one; `BadPacket` says why it cannot be read."""
         if self._heard is None:
-            self._heard = _decode(self._content, self.version)
+            self._heard, self._mappings = _decode(self._content, self.version)
         return self._heard
+
+    @property
+    def mappings(self) -> tuple[bytes, ...]:
+        """The MappingData behind the vector, each a whole element; `BadPacket` as for the vector."""
+        self.heard  # noqa: B018  which reads both
+        return self._mappings
 
 
 _opened: Final[dict[bytes, Opened]] = {}  # by name; bound: _REMEMBERED
@@ -103,7 +110,8 @@ def _open(interest: Interest, version: int) -> Opened:
     return Opened(data.content, version, data)
 
 
-def _decode(content: bytes, version: int) -> Heard:
+def _decode(content: bytes, version: int) -> tuple[Heard, tuple[bytes, ...]]:
+    mappings: list[bytes] = []
     end = len(content)
     type_, low, position = element(content, 0, end)
     if type_ == _COMPRESSED:
@@ -118,9 +126,11 @@ def _decode(content: bytes, version: int) -> Heard:
             window = decode_window(content, low, position, version)
             if window is not None:
                 heard.narrow(window[0], window[1])
-        elif type_ != MAPPING_DATA:
+        elif type_ == MAPPING_DATA:
+            mappings.append(content[at:position])
+        else:
             skip(type_, at, "Sync Interest")
-    return heard
+    return heard, tuple(mappings)
 
 
 def publication_name(group: Name, stream: Stream, number: int, version: int) -> Name:

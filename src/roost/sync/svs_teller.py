@@ -1,11 +1,13 @@
 """What a member of a State Vector Sync group says, when it is to say something: all of its vector, or what fits.
 
 An Interest is made once per state of the vector: as nothing in it depends on the time, it can be sent again as it is.
-When to speak is `roost.sync.svs`'s, what to choose `roost.sync.svs_window`'s.
+When to speak is `roost.sync.svs`'s, what to choose `roost.sync.svs_window`'s. Behind the vector may stand what a
+`rider` adds to each Interest that is made, as far as the packet has room: the mapping of SVS-PS.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from roost.errors import BadConfig
@@ -33,12 +35,14 @@ class Teller:
         if self.room < _LEAST_ROOM:
             raise BadConfig(f"{prefix}: its name and that of the key leave no room for a vector in an Interest")
         self.max_key_bytes: Final = self.room // _KEYS_IN_ROOM
+        self.rider: Callable[[int], bytes] = _nobody  # returns whole elements, of no more bytes than it is told
         self.sent = 0
         self.cut = 0  # sent without the entries that did not fit
         self.window: tuple[bytes, bytes | None] = (b"", None)  # that was sent last
         self._version: Final = settings.version
         self._windows: Final = settings.large_vectors
         self._lifetime_ms: Final = settings.lifetime_ms
+        self._packet_room: Final = room_for_vector(prefix, signer)
         self._signer: Final = signer if settings.version == 3 or settings.signed else None
         self._after = b""  # where the last window, sent or heard, ended
         self._wire = b""  # the last Interest
@@ -88,6 +92,7 @@ class Teller:
             self._after = upto or b""
 
     def _make(self, vector: StateVector, content: bytes) -> None:
+        content += self.rider(self._packet_room - len(content))
         self._wire = build(self.prefix, self._version, content, self._lifetime_ms, self._signer)
         self._name = name_value(self._wire)
         self._revision = vector.revision
@@ -96,3 +101,7 @@ class Teller:
         if self.cut != 1:
             return []
         return [Note("vector cut", (("prefix", str(self.prefix)), ("streams", len(vector.order))))]
+
+
+def _nobody(room: int) -> bytes:  # noqa: ARG001  a rider's shape
+    return b""

@@ -1,0 +1,76 @@
+"""What a subscriber wants: a topic or a producer, and filters on what is known before anything is fetched [SVS-PS §8].
+
+    Wanted(topic=Name)       every publication whose application name is below it, whoever published it
+    Wanted(producer=Name)    every publication of the nodes below it, whatever it is called; no mapping is needed
+
+`max_size_bytes`, `max_age_ms` and `pattern` look at the mapping entry; what an entry does not say does not count
+against it: rather fetched in vain than missed. A pattern is components, of which `*` stands for any one and a last `**`
+for any number of them, from the first component of the name on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from roost.errors import BadConfig
+from roost.machine import MS
+from roost.naming import Component, Name
+from roost.pubsub.blobs.mapping import Entry
+
+ANY: Final = Component(b"*")
+REST: Final = Component(b"**")
+_US: Final = 1000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One subscription; `topic` or `producer`, and the filters, all of which must hold."""
+
+    topic: Name | None = None
+    producer: Name | None = None
+    max_size_bytes: int = 0  # 0: any size
+    max_age_ms: int = 0  # 0: any age
+    pattern: Name | None = None
+
+    def __post_init__(self) -> None:
+        if (self.topic is None) == (self.producer is None):
+            raise BadConfig("a subscription is to a topic or to a producer: give one of them")
+        if min(self.max_size_bytes, self.max_age_ms) < 0:
+            raise BadConfig("max_size_bytes and max_age_ms are above 0, or 0 for no limit")
+        if self.pattern is not None and REST in list(self.pattern)[:-1]:
+            raise BadConfig(f"{self.pattern}: ** stands for the rest of a name, so it is the last component")
+
+    @property
+    def needs_mapping(self) -> bool:
+        """Whether an entry is needed to decide."""
+        return self.producer is None or bool(self.max_size_bytes or self.max_age_ms or self.pattern is not None)
+
+    def concerns(self, node: Name) -> bool:
+        """Whether publications of this node can be wanted."""
+        return self.producer is None or node.starts_with(self.producer)
+
+    def takes(self, entry: Entry, now: int) -> bool:
+        """Whether a publication that has this entry is wanted."""
+        if self.topic is not None and not entry.name.starts_with(self.topic):
+            return False
+        if self.max_size_bytes and entry.size_bytes > self.max_size_bytes:
+            return False
+        if self.max_age_ms and entry.time_us and now - entry.time_us * _US > self.max_age_ms * MS:
+            return False
+        return self.pattern is None or self._fits(entry.name)
+
+    def _fits(self, name: Name) -> bool:
+        wished = self._components
+        open_end = bool(wished) and wished[-1] == REST
+        if open_end:
+            wished = wished[:-1]
+        found = list(name)
+        if len(found) < len(wished) or (len(found) > len(wished) and not open_end):
+            return False
+        return all(wish in (ANY, part) for wish, part in zip(wished, found, strict=False))
+
+    @cached_property
+    def _components(self) -> list[Component]:
+        return [] if self.pattern is None else list(self.pattern)
