@@ -1,0 +1,158 @@
+"""own_content_store: the payload of every content published, on the disk before it is sent [FLIPS §III-C, E14].
+
+A topic's records are appended to one file for all topics; a topic goes on with the counter of its last record.
+
+    record   length of the body (4) · CRC-32 of the body (4) · CRC-32 of these eight bytes (4) · body
+    body     kind (1) · counter (8) · topic length (2) · topic · payload
+             CONTENT: a payload under this counter · OPENED: the topic goes on with this one · CLOSED: and is at rest
+
+A last record that is cut off was never `Saved`, so nobody has heard of it. Anything else that does not match its
+checksum is damage: what stood behind it is unknown. A topic that was not closed passes over `skip` numbers. If nothing
+was damaged, the numbers in between were never given away: `gaps` says so, and a publisher may say "nothing here".
+Of each topic the newest are kept, by number and by bytes. When most of the file is outdated it is replaced.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from struct import Struct
+from typing import Final
+from zlib import crc32
+
+from roost.machine.disk import Save
+
+CONTENT: Final = 1
+OPENED: Final = 2
+CLOSED: Final = 3
+COMPACT_BYTES: Final = 1 << 20
+_RATIO: Final = 3
+_HEAD: Final = Struct(">II")
+_HEAD_BYTES: Final = 12
+_BODY: Final = Struct(">BQH")
+
+
+class Shelf:
+    """What is kept of one topic: by counter, and the counter to go on with."""
+
+    __slots__ = ("closed", "counter", "evicted", "gaps", "items", "size_bytes")
+
+    def __init__(self) -> None:
+        self.items: Final[OrderedDict[int, bytes]] = OrderedDict()  # bound: store_items and store_bytes
+        self.counter = 0
+        self.size_bytes = 0
+        self.evicted = 0
+        self.closed = True
+        self.gaps: Final[list[tuple[int, int]]] = []  # counters never used, low to high; bound: MAX_GAPS
+
+    def put(self, counter: int, payload: bytes, max_items: int, max_bytes: int) -> None:
+        """Keep one more; the oldest go."""
+        self.items[counter] = payload
+        self.size_bytes += len(payload)
+        self.counter = counter + 1
+        self.closed = False
+        while len(self.items) > max_items or self.size_bytes > max_bytes:
+            self.size_bytes -= len(self.items.popitem(last=False)[1])
+            self.evicted += 1
+
+
+MAX_GAPS: Final = 64
+
+
+class ContentStore:
+    """All topics of one machine; made of what is found on the disk."""
+
+    def __init__(self, file: str, found: bytes, max_items: int, max_bytes: int, skip: int) -> None:
+        self.file: Final = file
+        self.damaged = False
+        self.shelves: Final[dict[str, Shelf]] = {}  # bound: the topics that were ever registered here
+        self._max_items: Final = max_items
+        self._max_bytes: Final = max_bytes
+        self._ticket = 0
+        self._size = len(found)
+        self._replace = False
+        self._restore(found)
+        for shelf in self.shelves.values():
+            if not shelf.closed or self.damaged:
+                if not self.damaged:
+                    shelf.gaps.append((shelf.counter, shelf.counter + skip - 1))
+                shelf.counter += skip
+
+    def shelf(self, topic: str) -> Shelf:
+        """The shelf of a topic, a new one if there is none."""
+        return self.shelves.setdefault(topic, Shelf())
+
+    def open(self, topic: str) -> Save:
+        """Have it saved that a topic goes on, and with which number."""
+        shelf = self.shelf(topic)
+        shelf.closed = False
+        return self._save([(OPENED, topic, shelf.counter, b"")])
+
+    def close(self, topic: str) -> Save:
+        """Have it saved that a topic is at rest."""
+        shelf = self.shelf(topic)
+        shelf.closed = True
+        return self._save([(CLOSED, topic, shelf.counter, b"")])
+
+    def add(self, topic: str, payloads: list[bytes]) -> Save:
+        """Keep payloads under the next counters, and have them saved, all or, after a crash, a first part."""
+        shelf = self.shelf(topic)
+        first = shelf.counter
+        for payload in payloads:
+            shelf.put(shelf.counter, payload, self._max_items, self._max_bytes)
+        return self._save([(CONTENT, topic, first + number, payload) for number, payload in enumerate(payloads)])
+
+    def _save(self, records: list[tuple[int, str, int, bytes]]) -> Save:
+        self._ticket += 1
+        counted = sum(shelf.size_bytes for shelf in self.shelves.values())
+        replace = self._replace or (self._size > COMPACT_BYTES and self._size > _RATIO * counted)
+        data = self._everything() if replace else b"".join([_record(*record) for record in records])
+        self._replace = False
+        self._size = len(data) if replace else self._size + len(data)
+        return Save(self.file, self._ticket, data, replace)
+
+    def _everything(self) -> bytes:
+        parts: list[bytes] = []
+        for topic, shelf in self.shelves.items():
+            parts += [_record(CONTENT, topic, counter, payload) for counter, payload in shelf.items.items()]
+            parts.append(_record(CLOSED if shelf.closed else OPENED, topic, shelf.counter, b""))
+        return b"".join(parts)
+
+    def _restore(self, found: bytes) -> None:
+        position = 0
+        while position < len(found):
+            low = position + _HEAD_BYTES
+            if low > len(found):
+                self._replace = True
+                return
+            head = found[position : position + _HEAD.size]
+            length, checksum = _HEAD.unpack(head)
+            if crc32(head).to_bytes(4, "big") != found[position + _HEAD.size : low]:
+                self.damaged = self._replace = True
+                return
+            body = found[low : low + length]
+            if len(body) < length:
+                self._replace = True
+                return
+            if crc32(body) != checksum or len(body) < _BODY.size:
+                self.damaged = self._replace = True
+                return
+            self._take(body)
+            position = low + length
+
+    def _take(self, body: bytes) -> None:
+        kind, counter, length = _BODY.unpack_from(body)
+        shelf = self.shelf(body[_BODY.size : _BODY.size + length].decode())
+        if kind == CONTENT:
+            shelf.put(counter, body[_BODY.size + length :], self._max_items, self._max_bytes)
+            return
+        if counter > shelf.counter and shelf.items and len(shelf.gaps) < MAX_GAPS:
+            shelf.gaps.append((shelf.counter, counter - 1))
+        shelf.counter = counter
+        shelf.closed = kind == CLOSED
+
+
+def _record(kind: int, topic: str, counter: int, payload: bytes) -> bytes:
+    name = topic.encode()
+    body = _BODY.pack(kind, counter, len(name)) + name + payload
+    head = _HEAD.pack(len(body), crc32(body))
+    return head + crc32(head).to_bytes(4, "big") + body

@@ -1,0 +1,311 @@
+"""The subscriber's half: subscribe_table, and Algorithm 1 of the paper, completed [FLIPS §III-D; E4, E5, E16–E19].
+
+    –        subscribe            SUB_REQ → PENDING
+    PENDING  Data of a SUB_REQ    of any try: next_* taken, delivered unless empty → waiting
+             time-out             again under a new number; after the last one: over, or patient
+    waiting  next_timestamp − T   CONTENT_REQ → asked
+    asked    Data                 delivered once and in order; next_* taken → waiting
+             time-out             the same name again; after the last try → PENDING, without forgetting the place
+    any      another number, or an alias of old: ignored
+
+A time-out is the Interest's lifetime and up to 5 % more, never less: an Interest that is repeated while the first is
+still in the PIT is forwarded for everyone behind that forwarder, and one upstream Interest per content is lost.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from roost.errors import Backpressure, BadPacket, InvalidInput
+from roost.machine import MS, Effect, Randomness, Rejected, earliest
+from roost.pubsub.flips import payload as layout
+from roost.pubsub.flips import ring
+from roost.pubsub.flips.identifiers import TopicHash, checked_topic, is_subscription, subscription_number, topic_hash
+from roost.pubsub.flips.payload import ContentReply, decode_content
+from roost.pubsub.flips.port import (
+    DataArrived,
+    Deliver,
+    Missed,
+    Revived,
+    SendInterest,
+    Subscribed,
+    SubscriptionEnded,
+    WentStale,
+)
+from roost.pubsub.flips.settings import MAX_LIFETIME_MS, WINDOW, Delivery, FlipsSettings, Following
+from roost.pubsub.flips.subscription import Question, Subscription
+
+CATCH_UP: Final = 8  # numbers that are known to be there, asked at once
+MAX_HOLES: Final = 3
+MAX_PARTS: Final = 4096
+MAX_PAUSE: Final = 5  # doublings of the pause of a patient subscription
+
+
+class Subscribing:
+    """subscribe_table and the handlers of Algorithm 1."""
+
+    def __init__(self, settings: FlipsSettings, randomness: Randomness) -> None:
+        self.table: Final[dict[TopicHash, Subscription]] = {}  # subscribe_table; bound: settings.topics
+        self.ignored = 0  # Data that nobody waits for
+        self.repeated = 0  # CONTENT_REQs sent again
+        self._settings: Final = settings
+        self._randomness: Final = randomness
+        self._started: int | None = None
+
+    # -- commands
+
+    def subscribe(self, topic: str, following: Following, now: int) -> list[Effect]:
+        """Follow a topic; who follows it already is only counted."""
+        found = topic_hash(checked_topic(topic), self._settings.hash_bits)
+        row = self.table.get(found)
+        if row is not None:
+            if row.topic != topic:
+                raise InvalidInput(f"{topic} cannot be followed beside {row.topic}: they have the same hash")
+            row.subscribers += 1
+            return []
+        if len(self.table) >= self._settings.topics:
+            raise Backpressure(f"{topic} cannot be followed: {self._settings.topics} topics are the limit here", 0)
+        row = self.table[found] = Subscription(topic, found, following)
+        if following.after is not None:
+            row.next_number = ring.step(following.after)
+        return self._begin(row, now)
+
+    def unsubscribe(self, topic: str) -> list[Effect]:
+        """Follow it no longer, when this was the last; what is out just expires."""
+        row = self.table.get(topic_hash(topic, self._settings.hash_bits))
+        if row is None or row.topic != topic:
+            raise InvalidInput(f"{topic} is not followed here")
+        row.subscribers -= 1
+        if not row.subscribers:
+            del self.table[row.hash]
+        return []
+
+    # -- events
+
+    def data(self, data: DataArrived, now: int) -> list[Effect]:
+        """Take in Data of a topic that may be followed."""
+        row = self.table.get(data.hash)
+        if row is None or (data.number not in row.begun and data.number not in row.questions):
+            self.ignored += 1
+            return []
+        try:
+            reply = decode_content(data.payload)
+        except BadPacket as error:
+            return [Rejected(row.topic, str(error), data.payload[:64])]
+        if is_subscription(data.number):
+            return self._answered(row, reply, data.signer, now)
+        question = row.questions.pop(data.number)
+        if question.tries == 1:
+            row.rtt.measured(now - max(question.first_asked, min(now, row.expected(self._settings.skew_ms))))
+        if data.number == row.next_number:
+            row.measure(question, self._settings.lead_ms, now)
+        row.early[data.number] = (reply, data.signer)
+        return self._deliver_in_order(row, now)
+
+    def tick(self, now: int) -> list[Effect]:
+        """Ask what is due, ask again what is lost, and say who is silent."""
+        effects: list[Effect] = []
+        for row in list(self.table.values()):
+            if row.sub_due is not None and row.sub_due <= now:
+                effects += self._unanswered(row, now)
+            if row.ask_at is not None and row.ask_at <= now:
+                effects += self._ask(row, now)
+            for number, question in list(row.questions.items()):
+                if question.due <= now and number in row.questions:
+                    effects += self._lost(row, number, question, now)
+            if row.stale_at is not None and row.stale_at <= now:
+                row.stale_at = None
+                row.stale = True
+                effects.append(WentStale(row.topic, row.next_number or 0, row.next_ms))
+        return effects
+
+    def deadline(self) -> int | None:
+        """When the first of it is due."""
+        first: int | None = None
+        for row in self.table.values():
+            first = earliest(
+                first, row.sub_due, row.ask_at, row.stale_at, *[each.due for each in row.questions.values()]
+            )
+        return first
+
+    # -- beginning
+
+    def _begin(self, row: Subscription, now: int) -> list[Effect]:
+        row.subscribed = False
+        row.sub_transmit_count = 0
+        row.begun.clear()
+        row.questions.clear()
+        row.ask_at = None
+        return self._sub_request(row, now)
+
+    def _sub_request(self, row: Subscription, now: int) -> list[Effect]:
+        if self._started is None:
+            self._started = now
+        row.sub_transmit_count += 1
+        number = subscription_number(now, self._started)
+        row.begun.add(number)
+        row.sub_due = now + self._later(self._settings.lifetime_ms)
+        return [SendInterest(row.hash, number, self._settings.lifetime_ms)]
+
+    def _unanswered(self, row: Subscription, now: int) -> list[Effect]:
+        tries = self._settings.sub_tries
+        if row.sub_transmit_count < tries:
+            return self._sub_request(row, now)
+        if not row.following.patient:
+            del self.table[row.hash]
+            return [SubscriptionEnded(row.topic, f"nobody answered {tries} requests to follow {row.topic}")]
+        if len(row.begun) > tries:
+            row.begun.clear()
+        effects = self._sub_request(row, now)
+        pause = self._settings.lifetime_ms << min(row.sub_transmit_count - tries, MAX_PAUSE)
+        row.sub_due = now + self._later(pause)
+        return effects
+
+    def _answered(self, row: Subscription, reply: ContentReply, signer: str, now: int) -> list[Effect]:
+        """A SUB_REQ was answered: where the topic is, and its latest content if there is some [E15, E17]."""
+        if row.subscribed:
+            self.ignored += 1
+            return []
+        row.subscribed = True
+        row.sub_due = None
+        row.begun.clear()
+        effects: list[Effect] = [Subscribed(row.topic, reply.next_number)]
+        latest = ring.step(reply.next_number, -1)
+        empty = bool(reply.flags & layout.EMPTY)
+        start = reply.next_number if empty else ring.step(latest, -reply.segment)
+        row.newest = None if empty else latest
+        place = row.next_number
+        if place is None:
+            row.next_number = start
+        elif ring.distance(place, start) > 0 and row.following.delivery is Delivery.LATEST:
+            effects.append(Missed(row.topic, place, ring.step(start, -1)))
+            row.next_number = start
+            row.parts.clear()
+        elif ring.distance(place, reply.next_number) <= 0:
+            row.newest = None
+        self._take_times(row, reply)
+        if not empty and row.next_number == latest and (not reply.segment or row.parts):
+            row.early[latest] = (reply, signer)
+        return effects + self._deliver_in_order(row, now)
+
+    # -- delivering
+
+    def _deliver_in_order(self, row: Subscription, now: int) -> list[Effect]:
+        effects: list[Effect] = []
+        while row.next_number in row.early:
+            number = row.next_number
+            reply, signer = row.early.pop(number)
+            row.next_number = reply.next_number
+            row.idle = row.holes = 0
+            self._take_times(row, reply)
+            if row.stale:
+                row.stale = False
+                effects.append(Revived(row.topic, number))
+            if not reply.flags & layout.EMPTY:
+                effects += self._part(row, number, reply, signer)
+        row.early = {
+            number: each for number, each in row.early.items() if ring.distance(row.next_number or 0, number) > 0
+        }
+        row.questions = {
+            number: each for number, each in row.questions.items() if ring.distance(row.next_number or 0, number) >= 0
+        }
+        return effects + self._schedule(row, now)
+
+    def _part(self, row: Subscription, number: int, reply: ContentReply, signer: str) -> list[Effect]:
+        if reply.segment == 0:
+            row.parts.clear()
+            row.first_part = number
+        elif reply.segment != len(row.parts):
+            return [Missed(row.topic, number, number)]
+        row.parts.append(reply.content)
+        if reply.flags & layout.MORE:
+            row.newest = reply.next_number
+            if len(row.parts) >= MAX_PARTS:
+                row.parts.clear()
+                return [Rejected(row.topic, f"content of more than {MAX_PARTS} segments")]
+            return []
+        content = b"".join(row.parts)
+        row.parts.clear()
+        next_ms = 0 if row.event_driven else reply.next_ms
+        return [Deliver(row.topic, row.first_part, number, content, next_ms, signer)]
+
+    def _take_times(self, row: Subscription, reply: ContentReply) -> None:
+        row.event_driven = bool(reply.flags & layout.EVENT_DRIVEN)
+        vague = row.event_driven or reply.flags & (layout.MORE | layout.EMPTY)  # nothing to measure clocks by
+        row.promised_ms = 0 if vague else reply.next_ms
+        if row.next_ms and reply.next_ms > row.next_ms and not row.event_driven:
+            row.interval_ms = reply.next_ms - row.next_ms
+        row.next_ms = reply.next_ms
+
+    def _schedule(self, row: Subscription, now: int) -> list[Effect]:
+        """Decide when the next content is asked for, and when its publisher counts as silent."""
+        settings = self._settings
+        there = row.newest is not None and ring.distance(row.next_number or 0, row.newest) >= 0
+        expected = row.expected(settings.skew_ms)
+        if there or row.event_driven:
+            row.ask_at = now
+            row.stale_at = None
+        else:
+            row.ask_at = max(now, expected - row.lead(settings.lead_ms))
+            grace = max(row.interval_ms, 2 * settings.lifetime_ms) * MS
+            row.stale_at = None if row.stale else max(now, expected) + grace
+        return self._ask(row, now) if row.ask_at <= now else []
+
+    # -- asking
+
+    def _ask(self, row: Subscription, now: int) -> list[Effect]:
+        row.ask_at = None
+        first = row.next_number
+        if first is None or not row.subscribed:
+            return []
+        width = row.following.pipeline if row.event_driven else 1
+        if row.newest is not None:
+            width = max(width, min(CATCH_UP, ring.distance(first, row.newest) + 1))
+        effects: list[Effect] = []
+        for by in range(min(width, WINDOW)):
+            number = ring.step(first, by)
+            if number not in row.questions and number not in row.early:
+                row.questions[number] = Question(now, now)
+                effects.append(self._content_request(row, number, row.questions[number], now))
+        return effects
+
+    def _content_request(self, row: Subscription, number: int, question: Question, now: int) -> SendInterest:
+        lifetime_ms = self._settings.lifetime_ms
+        following = row.following
+        question.asked = now
+        if row.event_driven:
+            lifetime_ms = min(lifetime_ms << min(row.idle, 3), MAX_LIFETIME_MS)
+        question.due = now + self._later(lifetime_ms)
+        if row.event_driven and following.overlap_ms:
+            question.due = now + max(lifetime_ms - following.overlap_ms, lifetime_ms // 2) * MS
+        elif following.adaptive and not row.event_driven:
+            late = max(now, row.expected(self._settings.skew_ms)) + row.rtt.rto
+            question.due = min(question.due, late)
+        return SendInterest(row.hash, number, lifetime_ms)
+
+    def _lost(self, row: Subscription, number: int, question: Question, now: int) -> list[Effect]:
+        """Nothing came in time: ask again, or begin anew."""
+        if row.event_driven and number == row.next_number:
+            row.idle += 1
+        if question.tries < self._settings.content_tries:
+            question.tries += 1
+            self.repeated += 1
+            if row.following.adaptive and not row.event_driven:
+                row.rtt.backed_off()
+            return [self._content_request(row, number, question, now)]
+        effects: list[Effect] = []
+        if row.newest is not None and ring.distance(number, row.newest) >= 0 and number == row.next_number:
+            effects += self._hole(row, number)
+        return effects + self._begin(row, now)
+
+    def _hole(self, row: Subscription, number: int) -> list[Effect]:
+        """Content that is known to exist cannot be had: pass over it, after the third in a row over all of them."""
+        row.holes += 1
+        high = row.newest if row.holes >= MAX_HOLES and row.newest is not None else number
+        row.next_number = ring.step(high)
+        row.parts.clear()
+        return [Missed(row.topic, number, high)]
+
+    def _later(self, timeout_ms: int) -> int:
+        """A time-out with its jitter, on the late side only."""
+        return timeout_ms * MS + self._randomness.randint(0, int(timeout_ms * MS * self._settings.jitter))
