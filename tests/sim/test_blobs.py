@@ -8,7 +8,9 @@ from roost.forwarding.endpoint import Endpoint
 from roost.machine import MS, SECOND
 from roost.naming import Name
 from roost.pubsub.blobs.mapped_sync import MappedSvs
+from roost.pubsub.blobs.member import BlobMember
 from roost.pubsub.blobs.publisher import Layers, Publisher
+from roost.pubsub.blobs.seat import Seat
 from roost.pubsub.blobs.subscriber import Deliver, Subscriber
 from roost.pubsub.blobs.wanted import Wanted
 from roost.pubsub.resident import Resident
@@ -30,7 +32,7 @@ def publisher(version: int = 3, riding: int = 6000) -> Build:
     def build(boot: Boot) -> Resident[Publisher]:
         ledger = Ledger("ledger", boot.disk.get("ledger", b""))
         sync = MappedSvs(GROUP, SvsSettings(version=version), DIGEST, boot.randomness, ledger, max_riding_bytes=riding)
-        part = Publisher(sync, NODE, Layers(DIGEST, DIGEST, DIGEST), ACCEPT_ANY)
+        part = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers(DIGEST, DIGEST, DIGEST))
         return Resident(part, Endpoint(DIGEST, boot.randomness))
 
     return build
@@ -39,7 +41,7 @@ def publisher(version: int = 3, riding: int = 6000) -> Build:
 def subscriber(*wishes: Wanted, version: int = 3) -> Build:
     def build(boot: Boot) -> Resident[Subscriber]:
         sync = MappedSvs(GROUP, SvsSettings(version=version), DIGEST, boot.randomness, Ledger("none", b""))
-        part = Subscriber(sync, ACCEPT_ANY, boot.randomness)
+        part = Subscriber(Seat(sync, ACCEPT_ANY), boot.randomness)
         for wanted in wishes:
             part.subscribe(wanted)
         return Resident(part, Endpoint(DIGEST, boot.randomness))
@@ -56,8 +58,8 @@ def world_of(seed: int, wire: Wire, publishing: Build, subscribing: Build) -> Wo
     return world
 
 
-def publish(world: World, name: str, blob: bytes) -> None:
-    world.tell("p", lambda machine, now: machine.settle(machine.part.publish(Name.parse(name), blob, now), now))
+def publish(world: World, name: str, blob: bytes, node: str = "p") -> None:
+    world.tell(node, lambda machine, now: machine.settle(machine.part.publish(Name.parse(name), blob, now), now))
 
 
 def delivered(world: World) -> list[tuple[int, Deliver]]:
@@ -115,3 +117,57 @@ def test_what_was_published_before_is_had_by_who_comes_later() -> None:
     world.run(for_=10 * SECOND)
     assert [deliver.item.number for _, deliver in delivered(world)] == list(range(1, 31))
     assert world.machine("s").part.queries > 0
+
+
+def member(node: str, *wishes: Wanted) -> Build:
+    def build(boot: Boot) -> Resident[BlobMember]:
+        ledger = Ledger("ledger", boot.disk.get("ledger", b""))
+        seat = Seat(MappedSvs(GROUP, SvsSettings(), DIGEST, boot.randomness, ledger), ACCEPT_ANY)
+        part = BlobMember(seat, Name.parse(node), Layers(DIGEST, DIGEST, DIGEST), boot.randomness)
+        for wanted in wishes:
+            part.subscriber.subscribe(wanted)
+        return Resident(part, Endpoint(DIGEST, boot.randomness))
+
+    return build
+
+
+@pytest.mark.parametrize("delay_ms", [5, 40, 100])
+def test_with_prefetch_a_publication_takes_half_a_round_trip(delay_ms: int) -> None:
+    world = world_of(1, Wire(delay_ms=delay_ms), publisher(), subscriber(Wanted(producer=NODE, prefetch=2)))
+    publish(world, "/position/radar/0", b"first")  # by which the stream is heard of
+    world.run(for_=20 * SECOND)  # longer than the Interests last that wait
+    began = world.now
+    publish(world, "/position/radar/1", b"a")
+    publish(world, "/position/radar/2", b"b")
+    world.run(for_=SECOND)
+    assert [(time - began, deliver.item.blob) for time, deliver in delivered(world)[1:]] == [
+        (delay_ms * MS, b"a"),
+        (delay_ms * MS, b"b"),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_prefetched_publications_come_once_and_in_order_whatever_is_lost(seed: int) -> None:
+    wire = Wire(delay_ms=10, loss=(0, 0.1, 0.3)[seed % 3])
+    world = world_of(seed, wire, publisher(), subscriber(Wanted(producer=NODE, prefetch=4)))
+    for number in range(40):
+        publish(world, f"/position/radar/{number}", bytes([number]))
+        world.run(for_=300 * MS)
+    world.run(for_=300 * SECOND)
+    assert [deliver.item.blob for _, deliver in delivered(world)] == [bytes([number]) for number in range(40)]
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_two_members_publish_and_subscribe_at_once(loss: float) -> None:
+    everything = Wanted(topic=Name())
+    world = world_of(5, Wire(delay_ms=10, loss=loss), member("/p", everything), member("/s", everything))
+    for number in range(20):
+        for node in "ps":
+            publish(world, f"/from/{node}/{number}", b"x", node)
+        world.run(for_=100 * MS)
+    world.run(for_=120 * SECOND)
+    items = [deliver.item for _, deliver in delivered(world)]
+    for node in "ps":
+        theirs = [item for item in items if item.stream.name == Name.parse(f"/{node}")]
+        assert [item.name for item in theirs] == [Name.parse(f"/from/{node}/{number}") for number in range(20)]
+        assert all(0 < item.published_us * 1000 <= item.arrived for item in theirs)

@@ -15,6 +15,7 @@ from roost.pubsub.blobs.encapsulation import segment_of, unwrap
 from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.mapping import Entry, decode_mapping
 from roost.pubsub.blobs.publisher import MAX_AHEAD, MAX_WAITING, Layers, Published, Publisher
+from roost.pubsub.blobs.seat import Seat
 from roost.sync.ledger import Ledger
 from roost.sync.port import Reply
 from roost.sync.svs_settings import SvsSettings
@@ -30,7 +31,7 @@ DIGEST = DigestSigner()
 
 def publisher(version: int = 3, **options: int) -> Publisher:
     sync = MappedSvs(GROUP, SvsSettings(version=version), DIGEST, Random(1), Ledger("sync", b""))
-    made = Publisher(sync, NODE, Layers(DIGEST, DIGEST, DIGEST), ACCEPT_ANY, **options)
+    made = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers(DIGEST, DIGEST, DIGEST), **options)
     made.start(NOW)
     return made
 
@@ -145,7 +146,7 @@ def test_the_oldest_publications_are_forgotten_at_the_bound() -> None:
 
 def test_before_it_has_joined_nothing_can_be_published() -> None:
     sync = MappedSvs(GROUP, SvsSettings(), DIGEST, Random(1), Ledger("sync", b""))
-    machine = Publisher(sync, NODE, Layers(DIGEST, DIGEST, DIGEST), ACCEPT_ANY)
+    machine = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers(DIGEST, DIGEST, DIGEST))
     with pytest.raises(Backpressure, match="has not joined"):
         machine.publish(POSITION, b"", NOW)
 
@@ -155,7 +156,7 @@ def test_a_restarted_publisher_gives_no_number_twice() -> None:
     effects = machine.publish(POSITION, b"", NOW)
     (save,) = [effect for effect in effects if isinstance(effect, Save)]
     sync = MappedSvs(GROUP, SvsSettings(), DIGEST, Random(2), Ledger("sync", save.data))
-    again = Publisher(sync, NODE, Layers(DIGEST, DIGEST, DIGEST), ACCEPT_ANY)
+    again = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers(DIGEST, DIGEST, DIGEST))
     again.start(NOW + SECOND)
     told = saved(again, again.publish(POSITION, b"", NOW + SECOND), NOW + SECOND)
     assert [each.number for each in told if isinstance(each, Published)] == [2]

@@ -20,15 +20,12 @@ from roost.errors import Backpressure
 from roost.forwarding.endpoint_effects import Asked
 from roost.machine import MS, Effect, earliest
 from roost.naming import Name
-from roost.pubsub.blobs.directory import Directory
 from roost.pubsub.blobs.encapsulation import Packets
-from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.mapping import Entry
-from roost.pubsub.blobs.names import Naming, Publication, Query
-from roost.pubsub.membership import Membership
+from roost.pubsub.blobs.names import Publication, Query
+from roost.pubsub.blobs.seat import Seat
 from roost.pubsub.resident import Event
 from roost.sync.port import Announced, Ready, Reply, Stream
-from roost.trust.acceptance import Checker
 from roost.wire import Interest, Signer, encode_data
 
 MAPPING_FRESHNESS_MS: Final = 1000
@@ -75,23 +72,22 @@ class Publisher:
 
     def __init__(
         self,
-        sync: MappedSvs,
+        seat: Seat,
         node: Name,
         layers: Layers,
-        verifier: Checker,
         *,
         max_kept_bytes: int = MAX_KEPT_BYTES,
     ) -> None:
         self.node: Final = node
-        self.membership: Final = Membership(sync, verifier)
-        self.naming: Final = Naming(sync.group, sync.settings.version)
-        self.directory: Final = Directory()
+        self.seat: Final = seat
+        self.naming: Final = seat.naming
+        self.directory: Final = seat.directory
         self.forgotten = 0  # publications that are kept no longer
         self.overflowed = 0  # Interests that found no room to wait
         self.stream: Stream | None = None  # once it is settled
         self._layers: Final = layers
         self._max_kept_bytes: Final = max_kept_bytes
-        self._home: Final = node + sync.group
+        self._home: Final = node + seat.sync.group
         self._next = 0
         self._drafts: dict[int, _Draft] = {}  # not announced; bound: MAX_AHEAD
         self._kept: Final[dict[int, Packets]] = {}  # bound: max_kept_bytes, and the last one whatever it has
@@ -101,12 +97,12 @@ class Publisher:
     @property
     def prefixes(self) -> tuple[Name, ...]:
         """Under which Interests are ours."""
-        return (*self.membership.prefixes, self._home)
+        return (*self.seat.membership.prefixes, self._home)
 
     @property
     def routes(self) -> tuple[Name, ...]:
         """What to register, so that they come."""
-        return (*self.membership.routes, self._home)
+        return (*self.seat.membership.routes, self._home)
 
     def publish(self, name: Name, content: bytes | memoryview, now: int) -> list[Effect]:
         """Publish a blob under a name of the application's; `Published` tells its number.
@@ -123,30 +119,29 @@ class Publisher:
 
     def start(self, now: int) -> list[Effect]:
         """Join the group."""
-        effects = self.membership.start(now)
-        return self._absorb(effects + self.membership.act(self.membership.member.produce(self.node, now), now), now)
+        effects = self.seat.start(now)
+        return self._absorb(effects + self.seat.act(self.seat.sync.produce(self.node, now), now), now)
 
     def receive(self, event: Event, now: int) -> list[Effect]:
         """Take in an Interest, an answer, or that something is on the disk."""
         if isinstance(event, Asked) and event.prefix == self._home:
             return self._asked(event, now)
-        return self._absorb(self.membership.receive(event, now), now)
+        return self._absorb(self.seat.receive(event, now), now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
         self._waiting = [each for each in self._waiting if each.until > now]
-        return self._absorb(self.membership.tick(now), now)
+        return self._absorb(self.seat.tick(now), now)
 
     def deadline(self) -> int | None:
         """When the group, or an Interest that waits, wants to be looked at."""
-        return earliest(self.membership.deadline(), min([each.until for each in self._waiting], default=None))
+        return earliest(self.seat.deadline(), min([each.until for each in self._waiting], default=None))
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
         return {
-            **self.membership.sizes(),
+            **self.seat.sizes(),
             "drafts": (len(self._drafts), MAX_AHEAD),
-            "entries": (len(self.directory), self.directory.max_entries),
             "waiting": (len(self._waiting), MAX_WAITING),
         }
 
@@ -156,12 +151,12 @@ class Publisher:
         if self.stream is None:
             return []
         number = self._next
-        sync = self.membership.member
+        sync = self.seat.sync
         effects = sync.announce(self.node, number, now)
         self._next += 1
         self._drafts[number] = draft
         sync.ride(self.stream, _entry(number, draft))
-        return self._absorb(self.membership.act(effects, now), now)
+        return self._absorb(self.seat.act(effects, now), now)
 
     def _absorb(self, effects: list[Effect], now: int) -> list[Effect]:
         """Take out what the member tells of our own numbers; the rest passes."""

@@ -13,27 +13,24 @@ numbers is not kept: who starts again begins with what the group has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.forwarding.endpoint_effects import Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.machine import MS, Effect, Randomness, Rejected, earliest
 from roost.machine.timetable import Timetable
 from roost.naming import Name
-from roost.pubsub.asking import Asking
 from roost.pubsub.blobs.collecting import Collecting
-from roost.pubsub.blobs.directory import Directory
 from roost.pubsub.blobs.encapsulation import application_name, final_segment, segment_of, unwrap
-from roost.pubsub.blobs.mapped_sync import Mapped, MappedSvs
+from roost.pubsub.blobs.mapped_sync import Mapped
 from roost.pubsub.blobs.mapping import Entry, decode_mapping
-from roost.pubsub.blobs.names import Naming, Query
-from roost.pubsub.blobs.wanted import Wanted
-from roost.pubsub.membership import Membership
+from roost.pubsub.blobs.names import Query
+from roost.pubsub.blobs.prefetching import Prefetching
+from roost.pubsub.blobs.seat import Seat
+from roost.pubsub.blobs.wanted import MAX_PREFETCH, Wanted
 from roost.pubsub.resident import Event
 from roost.sync.port import Learned, Stream
-from roost.trust.acceptance import Checker
 from roost.wire import Data
 from roost.wire.data import decode_data
 from roost.wire.tlv import element
@@ -48,12 +45,15 @@ _SAMPLE_BYTES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A publication: who made it, which number it has, what the application called it, and the blob."""
+    """A publication: who made it, its number, what the application called it, the blob, who signed it, and when."""
 
     stream: Stream
     number: int
     name: Name
     blob: bytes
+    signer: Name | None = None  # the key of the application's Data, as it says; None: a digest only
+    published_us: int = 0  # when, as the mapping has it; 0: not known
+    arrived: int = 0  # when it was whole and believed, by our clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class _Open:
     number: int
     timer: int
     asked: bool = False  # something that was asked for is not answered yet
+    taken: bool = False  # its first packet is here
     tries: int = 0
     settled: bool = False
     deliver: Deliver | None = None
@@ -88,11 +89,11 @@ class _Flow:
 class Subscriber:
     """One node's subscriptions in one group; put it on a face as any `Part`."""
 
-    def __init__(self, sync: MappedSvs, verifier: Checker, randomness: Randomness) -> None:
-        self.membership: Final = Membership(sync, verifier)
-        self.naming: Final = Naming(sync.group, sync.settings.version)
-        self.directory: Final = Directory()
-        self.asking: Final = Asking(verifier, sync.group)
+    def __init__(self, seat: Seat, randomness: Randomness) -> None:
+        self.seat: Final = seat
+        self.naming: Final = seat.naming
+        self.directory: Final = seat.directory
+        self.asking: Final = seat.asking
         self.queries = 0  # mapping queries asked
         self._randomness: Final = randomness
         self._subscriptions: Final[dict[int, Wanted]] = {}  # bound: those who subscribe
@@ -102,16 +103,18 @@ class Subscriber:
         self._timers: Final = Timetable()
         self._timed: Final[dict[int, tuple[_Flow, _Open]]] = {}  # bound: WINDOW for each flow
         self._collecting: Final = Collecting(self.asking)
+        self._prefetching: Final = Prefetching(self.asking, self.naming, self._prefetched)
+        self._ahead: Final[dict[tuple[Stream, int], Data]] = {}  # came early; bound: MAX_PREFETCH for each flow
 
     @property
     def prefixes(self) -> tuple[Name, ...]:
         """Under which Interests are ours."""
-        return self.membership.prefixes
+        return self.seat.membership.prefixes
 
     @property
     def routes(self) -> tuple[Name, ...]:
         """What to register, so that they come."""
-        return self.membership.routes
+        return self.seat.membership.routes
 
     def subscribe(self, wanted: Wanted) -> int:
         """Want something, of all numbers whose turn has not come; returns what `Deliver` and `unsubscribe` call it."""
@@ -127,39 +130,40 @@ class Subscriber:
 
     def start(self, now: int) -> list[Effect]:
         """Join the group."""
-        return self._absorb(self.asking.settle(self.membership, self.membership.start(now), now), now)
+        return self.absorb(self.seat.start(now), now)
 
     def receive(self, event: Event, now: int) -> list[Effect]:
         """Take in an Interest, an answer, or that something is on the disk."""
-        if isinstance(event, (Delivered, Failed)):
-            return self._absorb(self.asking.receive(event, now), now)
-        return self._absorb(self.asking.settle(self.membership, self.membership.receive(event, now), now), now)
+        return self.absorb(self.seat.receive(event, now), now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
-        effects = self.asking.settle(self.membership, self.membership.tick(now), now)
-        effects += self._collecting.tick(now)
+        return self.absorb(self.seat.tick(now), now) + self.tick_fetches(now)
+
+    def tick_fetches(self, now: int) -> list[Effect]:
+        """Ask again what is overdue, whoever drives the group."""
+        effects = self._collecting.tick(now) + self._prefetching.tick(now)
         for timer in list(self._timers.overdue(now)):
             flow, each = self._timed[timer]
             effects += self._again(flow, each, now)
-        return self._absorb(effects, now)
+        return self.absorb(effects, now)
 
     def deadline(self) -> int | None:
         """When the group, a fetch or the next try wants to be looked at."""
-        return earliest(self.membership.deadline(), self._timers.deadline(), self._collecting.deadline())
+        fetches = self._timers.deadline(), self._collecting.deadline(), self._prefetching.deadline()
+        return earliest(self.seat.deadline(), *fetches)
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
         return {
-            **self.membership.sizes(),
-            "questions": (len(self.asking), self.asking.max_asked),
-            "entries": (len(self.directory), self.directory.max_entries),
+            **self.seat.sizes(),
+            "prefetched": (len(self._prefetching) + len(self._ahead), 2 * MAX_PREFETCH * max(1, len(self._flows))),
             "under way": (len(self._timed), WINDOW * max(1, len(self._flows))),
         }
 
     # -- what is learnt
 
-    def _absorb(self, effects: list[Effect], now: int) -> list[Effect]:
+    def absorb(self, effects: list[Effect], now: int) -> list[Effect]:
         """Take out what sync tells; the rest passes, and what follows from all of it is added."""
         passed: list[Effect] = []
         for effect in effects:
@@ -188,7 +192,25 @@ class Subscriber:
             self._timed[each.timer] = flow, each
             flow.next += 1
             effects += self._consider(flow, each, now)
-        return effects + self._ask_names(flow, now)
+        return effects + self._ask_names(flow, now) + self._look_ahead(flow, now)
+
+    def _look_ahead(self, flow: _Flow, now: int) -> list[Effect]:
+        """Have Interests wait for what this producer publishes next, if somebody wants that and nothing is behind."""
+        wanting = [wanted for wanted in self._subscriptions.values() if wanted.concerns(flow.stream.name)]
+        ahead = max([wanted.prefetch for wanted in wanting], default=0) if flow.next > flow.high else 0
+        return self._prefetching.aim(flow.stream, flow.high + 1, flow.high + ahead, now)
+
+    def _prefetched(self, stream: Stream, number: int, outer: Data, now: int) -> list[Effect]:
+        """Take a publication that came before we heard of its number; what is before it must be there too."""
+        flow = self._flows[stream]
+        each = flow.open.get(number)
+        if each is not None:  # it was heard of meanwhile
+            return self._take(flow, each, outer, now)
+        if number < flow.next:
+            return []
+        self._ahead[stream, number] = outer
+        flow.high = max(flow.high, number)
+        return self._go_on(flow, now)
 
     def _consider(self, flow: _Flow, each: _Open, now: int) -> list[Effect]:
         """Pass over a number, fetch it, or leave it to a mapping query."""
@@ -205,7 +227,9 @@ class Subscriber:
         if wanted:
             return self._fetch(flow, each, now)
         each.settled = True
-        return self._go_on(flow, now) if each.number == flow.turn else []
+        self._ahead.pop((flow.stream, each.number), None)
+        waiting = self._prefetching.drop(flow.stream, each.number)
+        return waiting + (self._go_on(flow, now) if each.number == flow.turn else [])
 
     def _again(self, flow: _Flow, each: _Open, now: int) -> list[Effect]:
         """Try a number again that could not be had, or whose name could not."""
@@ -255,23 +279,34 @@ class Subscriber:
 
     def _fetch(self, flow: _Flow, each: _Open, now: int) -> list[Effect]:
         each.asked = True
+        ahead = self._ahead.pop((flow.stream, each.number), None)
+        if ahead is not None:
+            return self._take(flow, each, ahead, now)
 
         def fetched(outer: Data | None, _: str, now: int) -> list[Effect]:
-            if outer is None:
-                return self._failed(each, now)
-            if segment_of(outer) < 0 or final_segment(outer) == 0:
-                return self._unwrap(flow, each, [outer.content], outer, now)
-
-            def collected(content: bytes | None, now: int) -> list[Effect]:
-                if content is None:
-                    return self._failed(each, now)
-                return self._unwrap(flow, each, _packets(content), outer, now)
-
-            return self._collecting.collect(outer.name.prefix(-1), collected, now)
+            if outer is not None:
+                return self._take(flow, each, outer, now)
+            return [] if each.taken or each.settled else self._failed(each, now)
 
         name = self.naming.publication(flow.stream, each.number)
         question = Question(name, can_be_prefix=True, lifetime_ms=LIFETIME_MS, tries=TRIES)
         return self.asking.fetch(question, fetched, now)
+
+    def _take(self, flow: _Flow, each: _Open, outer: Data, now: int) -> list[Effect]:
+        """Go on with the first packet, whichever Interest brought it; a second one is not needed."""
+        if each.taken or each.settled:
+            return []
+        each.asked = each.taken = True
+        waiting = self._prefetching.drop(flow.stream, each.number)
+        if segment_of(outer) < 0 or final_segment(outer) == 0:
+            return waiting + self._unwrap(flow, each, [outer.content], outer, now)
+
+        def collected(content: bytes | None, now: int) -> list[Effect]:
+            if content is None:
+                return self._failed(each, now)
+            return self._unwrap(flow, each, _packets(content), outer, now)
+
+        return waiting + self._collecting.collect(outer.name.prefix(-1), collected, now)
 
     def _unwrap(self, flow: _Flow, each: _Open, wires: list[bytes], outer: Data, now: int) -> list[Effect]:
         """Verify the application's Data, one after the other, and put the blob together."""
@@ -291,7 +326,8 @@ class Subscriber:
             if left:
                 return self.asking.check(left.pop(0), check, now)
             blob = b"".join([inner.content for inner in inners])
-            return self._came(flow, each, Item(flow.stream, each.number, names.pop(), blob), now)
+            signer = inners[0].signature.key_name
+            return self._came(flow, each, Item(flow.stream, each.number, names.pop(), blob, signer, arrived=now), now)
 
         return check("", now)
 
@@ -306,11 +342,12 @@ class Subscriber:
                 for subscription, wanted in self._subscriptions.items()
                 if wanted.concerns(flow.stream.name) and wanted.takes(entry, now)
             ]
+            item = replace(item, published_us=entry.time_us)
             each.deliver = Deliver(tuple(takers), item) if takers else None
         return self._go_on(flow, now) if each.number == flow.turn else []
 
     def _failed(self, each: _Open, now: int) -> list[Effect]:
-        each.asked = False
+        each.asked = each.taken = False
         self._later(each, now)
         return []
 

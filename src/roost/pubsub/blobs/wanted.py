@@ -21,6 +21,7 @@ from roost.pubsub.blobs.mapping import Entry
 
 ANY: Final = Component(b"*")
 REST: Final = Component(b"**")
+MAX_PREFETCH: Final = 16
 _US: Final = 1000
 
 
@@ -33,12 +34,15 @@ class Wanted:
     max_size_bytes: int = 0  # 0: any size
     max_age_ms: int = 0  # 0: any age
     pattern: Name | None = None
+    prefetch: int = 0  # how many publications of a producer are asked for before they are there
 
     def __post_init__(self) -> None:
         if (self.topic is None) == (self.producer is None):
             raise BadConfig("a subscription is to a topic or to a producer: give one of them")
         if min(self.max_size_bytes, self.max_age_ms) < 0:
             raise BadConfig("max_size_bytes and max_age_ms are above 0, or 0 for no limit")
+        if not 0 <= self.prefetch <= MAX_PREFETCH or (self.prefetch and self.needs_mapping):
+            raise BadConfig(f"prefetch is 0 to {MAX_PREFETCH}, and for a producer of whom all is wanted: no filters")
         if self.pattern is not None and REST in list(self.pattern)[:-1]:
             raise BadConfig(f"{self.pattern}: ** stands for the rest of a name, so it is the last component")
 
