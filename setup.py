@@ -128,7 +128,6 @@ HOT = [
     "src/roost/process/wildcards.py",
     "src/roost/process/window.py",
     "src/roost/pubsub/blobs/mapped_sync.py",
-    "src/roost/pubsub/blobs/mapping.py",
     "src/roost/pubsub/repos/events.py",
     "src/roost/pubsub/repos/recording.py",
     "src/roost/repo/holding.py",

@@ -9,8 +9,8 @@ import pytest
 from roost.machine import SECOND, Effect, Rejected
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
-from roost.pubsub.blobs.mapped_sync import MAX_RIDING_BYTES, Mapped, MappedSvs
-from roost.pubsub.blobs.mapping import Entry, encode_mapping
+from roost.pubsub.blobs.mapped_sync import MAX_RIDING_BYTES, MappedSvs
+from roost.pubsub.blobs.mapping import Entry, Mapped, encode_mapping
 from roost.sync.ledger import Ledger
 from roost.sync.port import Asked, Express, Learned, Ready, Stream
 from roost.sync.svs_interest import build, open_interest

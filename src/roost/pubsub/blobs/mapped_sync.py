@@ -11,13 +11,12 @@ the same Interest, and only if the Interest was believed and its vector taken.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
 from roost.machine import Effect, Randomness, Rejected
 from roost.naming import Name
-from roost.pubsub.blobs.mapping import Entry, decode_mapping
+from roost.pubsub.blobs.mapping import Entry, Mapped, decode_mapping
 from roost.sync.ledger import Ledger
 from roost.sync.port import Asked, Event, Stream
 from roost.sync.svs import Svs
@@ -30,14 +29,6 @@ from roost.wire.tlv import tlv
 MAX_RIDING_BYTES: Final = 6000
 _HEAD_BYTES: Final = 8  # of a MappingData and the Name in it
 _SAMPLE_BYTES: Final = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped(Effect):
-    """Somebody told which application names these numbers of a stream have."""
-
-    stream: Stream
-    entries: tuple[Entry, ...]
 
 
 class MappedSvs(Svs):

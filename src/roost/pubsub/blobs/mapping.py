@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import BadPacket
+from roost.machine import Effect
 from roost.naming import Name
 from roost.naming.component import TIMESTAMP
 from roost.naming.number import read_nni
+from roost.sync.port import Stream
 from roost.sync.svs_interest import MAPPING_DATA
 from roost.sync.vector_format import MAX_NUMBER, SEQ_NO
 from roost.wire.tlv import NAME, element, number, tlv
@@ -55,6 +57,14 @@ class Mapping:
     """Entries of one node; without a name and entries it says nothing, as ndn-svs does with every Sync Interest."""
 
     node: Name
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped(Effect):
+    """Somebody told which application names these numbers of a stream have."""
+
+    stream: Stream
     entries: tuple[Entry, ...]
 
 

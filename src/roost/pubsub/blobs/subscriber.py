@@ -23,8 +23,7 @@ from roost.machine.timetable import Timetable
 from roost.naming import Name
 from roost.pubsub.blobs.collecting import Collecting
 from roost.pubsub.blobs.encapsulation import application_name, final_segment, segment_of, unwrap
-from roost.pubsub.blobs.mapped_sync import Mapped
-from roost.pubsub.blobs.mapping import Entry, decode_mapping
+from roost.pubsub.blobs.mapping import Entry, Mapped, decode_mapping
 from roost.pubsub.blobs.names import Query
 from roost.pubsub.blobs.prefetching import Prefetching
 from roost.pubsub.blobs.seat import Seat
