@@ -163,7 +163,7 @@ def test_explaining_a_name(keychain: KeyChain) -> None:
     other = explain_name(Name.parse("/BigCompany/Building1/Electricity/Panel9/A/B/seq=1"), keychain, NOW)
     assert not other.good
     assert "none of these keys is here" in other.text
-    assert "roost keys make /BigCompany/Building1/Electricity/Panel9" in other.text
+    assert "roost key make /BigCompany/Building1/Electricity/Panel9" in other.text
     ended = explain_name(Name.parse(f"{STREAM}/seq=1"), keychain, NOW + 2 * LIFETIME)
     assert not ended.good
     assert "NOT VALID NOW" in ended.text

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roost.columns.decoding_exact import read_payload
 from roost.errors import BadPacket
-from roost.pipeline.decoding_exact import read_payload
 from roost.wire.reading import JSON, OCTET_STREAM, SENML_CBOR, SENML_JSON, TEXT
 from roost.wire.senml import Quality, Value, encode_values
 from roost.wire.values import format_of, values_of

@@ -136,17 +136,34 @@ class Sealer:
 
         A time is the event time of the reading in it, which everybody may know then.
         """
+        keys = self.renew(now)
+        return Sealed(self.encrypt(name, content, time), keys)
+
+    @property
+    def content_key(self) -> Name:
+        """The name of the key in use; empty before there is one."""
+        return self._name if self._key else Name()
+
+    def expire(self) -> None:
+        """Have a fresh key taken before anything is sealed."""
+        self._key = b""
+
+    def renew(self, now: int) -> tuple[KeyData, ...]:
+        """Take a fresh key where one is due, and return it for all who may read; it goes out first."""
+        return self._rotate(now) if not self._key or self._left <= 0 or now >= self._until else ()
+
+    def encrypt(self, name: Name, content: bytes, time: int = 0) -> bytes:
+        """Encrypt with the key in use, due or not; there must be one (`renew`)."""
         if not name.starts_with(self.stream):
             raise BadConfig(f"{name} does not belong to stream {self.stream}, whose key was asked to seal it")
-        keys: tuple[KeyData, ...] = ()
-        if not self._key or self._left == 0 or now >= self._until:
-            keys = self._rotate(now)
+        if not self._key:
+            raise BadConfig(f"{self.stream} has no content key: renew it first")
         self._left -= 1
         iv = self._entropy(IV_BYTES)
         ciphertext = self._cipher.encrypt(iv, content, _bound(name, self._name))
         head = tlv.number(EVENT_TIME, time) if time else b""
         value = head + tlv.tlv(_CIPHERTEXT, ciphertext) + tlv.tlv(_IV, iv) + self._name.wire
-        return Sealed(tlv.tlv(SEALED, value), keys)
+        return tlv.tlv(SEALED, value)
 
     def _rotate(self, now: int) -> tuple[KeyData, ...]:
         self._number = max(self._number + 1, now // MS)
@@ -155,7 +172,11 @@ class Sealer:
         self._cipher = AESGCM(self._key)
         self._left = self._readings
         self._until = now + self._period_ns
-        return tuple(self._wrapped(consumer) for consumer in self._consumers.values())
+        return self.keys()
+
+    def keys(self) -> tuple[KeyData, ...]:
+        """The key in use, if there is one, wrapped for all who may read."""
+        return tuple([self._wrapped(consumer) for consumer in self._consumers.values()]) if self._key else ()
 
     def _wrapped(self, consumer: Recipient) -> KeyData:
         name = key_data_name(self._name, consumer.digest)
@@ -198,7 +219,10 @@ class Opener:
 
     def learn(self, data: Data) -> Rejection | None:
         """Take a verified key Data; a rejection says why it is of no use here."""
-        name = data.name
+        return self.take(data.name, data.content)
+
+    def take(self, name: Name, content: bytes) -> Rejection | None:
+        """Take a wrapped key that was verified, by the name and the content of its key Data."""
         if len(name) < 4 or name.at(-2) != FOR or name.at(-3).type != VERSION or name.at(-4) != CK:
             return Rejection(
                 f"{name} is not the name of a wrapped content key", fix="expected <stream>/32=CK/v=<n>/32=for/…"
@@ -210,7 +234,7 @@ class Opener:
                 fix="ask the stream's publisher to authorise this consumer's key",
             )
         try:
-            key = receiver.unwrap(data.content, name)
+            key = receiver.unwrap(content, name)
         except (BadPacket, Untrusted) as error:
             return Rejection(str(error), fix="ask the stream's publisher to publish the key anew")
         self._keys[name.prefix(-2).value] = AESGCM(key)

@@ -11,11 +11,13 @@ RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds 
     panel, user's device   <name>/<object> and <name>/<folder>/<object>
     repo, group            <name>/<object>                                    deeper, a group would speak for its panels
 
-and `extra` takes more. What a group's members tell each other in sync is signed by its panels, its repos or its own
-key: state vectors (`<group>/v=3` and `v=2`) and, below `<group>/32=sync`, the replies of PSync. What the repos of a
-group say together, below `<group>/32=repo`, is signed by a repo; commands to them by panels, repos or the group. An
-answer to a command has the command's name where the Repo Insertion Protocol wants it so: then who asked makes sure
-that a repo signed it (`roost.pubsub.commanding`), because a rule cannot tell an Interest from a Data.
+and `extra` takes more. Blobs that a panel publishes in a group without a broker are called `<panel>/blobs/…`, with up
+to four parts, and the packets around them `<panel>/<group>/…`. What a group's members tell each other in sync is signed
+by its panels, its repos or its own key: state vectors (`<group>/v=3` and `v=2`) and, below `<group>/32=sync`, the
+replies of PSync. What the repos of a group say together, below `<group>/32=repo`, is signed by a repo; commands to them
+by panels, repos or the group. An answer to a command has the command's name where the Repo Insertion Protocol wants it
+so: then who asked makes sure that a repo signed it (`roost.pubsub.commanding`), because a rule cannot tell an Interest
+from a Data.
 
 Buildings, departments and campus-wide groups are listed in the schema, because they look alike; groups, panels, repos
 and users are not: their issuer decides who they are. A name binds the same pattern on both sides of a signature, which
@@ -33,6 +35,8 @@ from roost.naming.building import REPLICATION, REPO, ROOT, SERVICE, SYNC, Compan
 from roost.trust.schema import Schema, quoted
 
 MAX_PARTS: Final = 16  # of a stream's name below its panel
+BLOBS: Final = "blobs"
+MAX_BLOB_PARTS: Final = 4  # of the name that a panel gives a blob, below that word
 _OWN: Final = ("device", "metric")
 _KEY: Final = '"32=CK"/_v/"32=for"/_consumer'  # of a stream, for one consumer (`access.py`)
 
@@ -84,6 +88,7 @@ def _sites(buildings: str, systems: str) -> list[str]:
         f'#record: #area/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #repo',
         *_objects(f'#area/"{REPO}"/repo', "repo_", "#repo"),
         *_synced("#area", "", "#panel | #repo | #group"),
+        *_blobs("#area", "", "#panel | #repo | #group"),
         *_served("#area", "", "#panel | #repo | #group"),
     ]
 
@@ -112,6 +117,7 @@ def _campus(company: Company, groups: list[Group], systems: list[str]) -> list[s
         f'#campus_record: #campus/"{REPO}"/repo/_seq & {{_seq: $eq_type("seq=0")}} <= #campus_repo',
         *_objects(f'#campus/"{REPO}"/repo', "campus_repo_", "#campus_repo"),
         *_synced("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
+        *_blobs("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
         *_served("#campus", "campus_", "#campus_panel | #campus_repo | #campus_group"),
     ]
 
@@ -178,6 +184,31 @@ def _synced(group: str, prefix: str, keys: str) -> list[str]:
         f'#{prefix}vector: {group}/_v & {{_v: $eq_type("v=0")}} <= {keys}',
         *_replies(f"{group}/{quoted(SYNC)}", prefix, keys),
     ]
+
+
+def _blobs(group: str, prefix: str, members: str) -> list[str]:
+    """What a panel publishes among members without a broker, and what any of them tells of it [svs.md §8].
+
+    Packets are `<panel>/<group>/t=<boot>/seq=<n>`, and content keys are below the same; the application's Data in them
+    are `<panel>/blobs/…`. A member that carries what others published answers mapping queries for them.
+    """
+    home, key = f"{group}/panel/{group}", f"#{prefix}panel"
+    numbered = '_t: $eq_type("t=0"), _seq: $eq_type("seq=0")'
+    cut, to = '_v: $eq_type("v=0"), _seg: $eq_type("seg=0")', '_to: $eq_type("seq=0")'
+    rules = [
+        f"#{prefix}blob: {home}/_t/_seq & {{{numbered}}} <= {key}",
+        f"#{prefix}blob_segment: {home}/_t/_seq/_v/_seg & {{{numbered}, {cut}}} <= {key}",
+        f'#{prefix}blob_key: {home}/"32=CK"/_v & {{_v: $eq_type("v=0")}} <= {key}',
+        f'#{prefix}blob_key_segment: {home}/"32=CK"/_key/_v/_seg & {{_key: $eq_type("v=0"), {cut}}} <= {key}',
+        f'#{prefix}blob_names: {group}/owner/{group}/_t/"MAPPING"/_seq/_to & {{{numbered}, {to}}} <= {members}',
+    ]
+    for parts in range(1, MAX_BLOB_PARTS + 1):
+        levels, types = _levels(parts)
+        inside = f'{group}/panel/"{BLOBS}"/{levels}'
+        rules.append(f"#{prefix}blob_inside{parts}: {inside} & {{{types}}} <= {key}")
+        if parts > 1:  # that with one is an object
+            rules.append(f"#{prefix}blob_piece{parts}: {inside}/_v/_seg & {{{types}, {cut}}} <= {key}")
+    return rules
 
 
 def _served(group: str, prefix: str, commanders: str) -> list[str]:

@@ -54,7 +54,7 @@ def explain_name(name: Name, keychain: KeyChain, now: int) -> Explanation:
     if not usable:
         identities = " or ".join(sorted({key.identity for key in allowed}))
         lines.append(_line("reason", "none of these keys is valid here" if held else "none of these keys is here"))
-        lines.append(_line("fix", f"roost keys make {identities}, or roost keys import a SafeBag of it"))
+        lines.append(_line("fix", f"roost key make {identities}, or roost key import a SafeBag of it"))
     return Explanation(bool(usable), "\n".join(lines))
 
 
@@ -104,7 +104,7 @@ def explain_packet(packet: Data | Interest, verifier: Verifier, now: int) -> Exp
             "a certificate of the chain is not here",
             "chain",
             verdict.name,
-            f"fetch {verdict.name} and give it with --certificate, or roost keys import it",
+            f"fetch {verdict.name} and give it with --certificate, or roost key import it",
         )
     lines.append(_line("reason", verdict.reason))
     lines.append(_line("rule", verdict.rule or "none"))

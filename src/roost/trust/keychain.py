@@ -83,5 +83,5 @@ class KeyChain:
             f"rule {key.rule} wants a key of {key.identity} (rule {key.key_rule})" for key in wanted[:4]
         )
         held = ", ".join(sorted({str(identity.name) for identity in self._identities})[:8]) or "no key at all"
-        makers = " or ".join(sorted({f"roost keys make {key.identity}" for key in wanted[:4]}))
+        makers = " or ".join(sorted({f"roost key make {key.identity}" for key in wanted[:4]}))
         return f"no key here may sign {name}: {choices}; this key chain holds {held}; to make a key: {makers}"

@@ -12,12 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 from roost.errors import BadConfig
 from roost.naming import Name
 from roost.naming.number import read_var
+
+COMPILED: Final = 8  # schemas that are remembered: a process compiles the same one for each of its groups
 
 Bindings: TypeAlias = dict[int, bytes]  # pattern number → component, as its TLV
 Function: TypeAlias = Callable[[bytes, Sequence[bytes | None]], bool]
@@ -129,7 +132,8 @@ def take(edge: Edge, part: bytes, bound: Bindings) -> Bindings | None:
     return {**bound, pattern: part} if pattern and pattern not in bound else bound
 
 
-def compile_text(text: str) -> list[Node]:
+@lru_cache(maxsize=COMPILED)
+def compile_text(text: str) -> tuple[Node, ...]:
     """Compile Light VerSec; the first node is the root of the tree. Errors are `BadConfig` with the line."""
     import lark
     from ndn.app_support.light_versec import Checker, LvsModelError, SemanticError, compile_lvs
@@ -143,7 +147,7 @@ def compile_text(text: str) -> list[Node]:
         raise BadConfig(_semantic_message(text, str(error))) from None
     except ValueError as error:  # a component that is none
         raise BadConfig(_component_message(text, str(error))) from None
-    return _build(model)
+    return tuple(_build(model))
 
 
 def _syntax_message(text: str, error: Any) -> str:  # noqa: ANN401  lark ships types, its exceptions have none

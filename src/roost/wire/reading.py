@@ -1,6 +1,6 @@
 """The reading envelope: what the Content of every reading is, one documented format.
 
-    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166], [Posting 176] }
+    Reading = 160 { EventTime 161, ContentFormat 163, Payload 165, [Lineage 166], [Posting 176], [Elsewhere 181] }
 
 | element       | no. | value                                                                     |
 | ------------- | --- | ------------------------------------------------------------------------- |
@@ -9,6 +9,7 @@
 | Payload       | 165 | bytes: SenML (112) for sensor values, MQTT payloads verbatim              |
 | Lineage       | 166 | for virtual streams: the inputs and the program (`roost.wire.lineage`)    |
 | Posting       | 176 | of MQTT messages: QoS, retain, properties … (`roost.wire.posting`)        |
+| Elsewhere     | 181 | where a payload is that is too large for the packet (`roost.wire.elsewhere`) |
 
 Numbers are of the application range; the critical-bit rule of NDN holds, so a later version may add even ones. What
 the payload means is not checked here; values are in `roost.wire.values`.
@@ -21,6 +22,7 @@ from typing import Final
 
 from roost.errors import BadPacket
 from roost.naming.number import read_nni
+from roost.wire.elsewhere import ELSEWHERE, Elsewhere, decode_elsewhere
 from roost.wire.envelope import CONTENT_FORMAT, EVENT_TIME, MAX_FORMAT, PAYLOAD, POSTING, READING, reading_bytes
 from roost.wire.lineage import LINEAGE, MAX_INPUTS, InputDigest, InputRange, Lineage, decode_lineage, lineage_of
 from roost.wire.posting import Posting, decode_posting
@@ -56,19 +58,25 @@ SENML_CBOR: Final = 112
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One reading: event time in nanoseconds, content format, payload; lineage, posting where there is one."""
+    """One reading: event time in nanoseconds, content format, payload; lineage, posting where there is one.
+
+    Where the payload is `elsewhere`, the one here is empty, and says nothing.
+    """
 
     time: int
     format: int
     payload: bytes
     lineage: Lineage | None = None
     posting: Posting | None = None
+    elsewhere: Elsewhere | None = None
 
     def encode(self) -> bytes:
         """Write the envelope, to be the Content of a Data."""
         others = b"" if self.lineage is None else self.lineage.encode()
         if self.posting is not None:
             others += self.posting.encode()
+        if self.elsewhere is not None:
+            others += self.elsewhere.encode()
         return reading_bytes(self.time, self.format, self.payload, others)
 
     @staticmethod
@@ -88,6 +96,7 @@ def decode_reading(content: bytes) -> Reading:
     payload: bytes | None = None
     lineage: Lineage | None = None
     posting: Posting | None = None
+    elsewhere: Elsewhere | None = None
     last = 0
     while position < end:
         at = position
@@ -104,13 +113,15 @@ def decode_reading(content: bytes) -> Reading:
             payload = content[low:position]
         elif type_ == LINEAGE:
             lineage = decode_lineage(content, low, position)
-        else:
+        elif type_ == POSTING:
             posting = decode_posting(content, low, position)
+        else:
+            elsewhere = decode_elsewhere(content, low, position)
     if time < 0 or format_ < 0 or payload is None:
         raise BadPacket("a reading has an event time, a content format and a payload, in this order")
     if format_ > MAX_FORMAT:
         raise BadPacket(f"a content format is 0 to {MAX_FORMAT}, not {format_}")
-    return Reading(time, format_, payload, lineage, posting)
+    return Reading(time, format_, payload, lineage, posting, elsewhere)
 
 
-_KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE, POSTING})
+_KNOWN: Final = frozenset({EVENT_TIME, CONTENT_FORMAT, PAYLOAD, LINEAGE, POSTING, ELSEWHERE})
