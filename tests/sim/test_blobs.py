@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from bench.svsps._slopes import slope
 
 from roost.forwarding.endpoint import Endpoint
 from roost.machine import MS, SECOND
 from roost.naming import Name
+from roost.pubsub.blobs.items import Deliver
 from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.member import BlobMember
 from roost.pubsub.blobs.publisher import Layers, Publisher
 from roost.pubsub.blobs.seat import Seat
-from roost.pubsub.blobs.subscriber import Deliver, Subscriber
+from roost.pubsub.blobs.subscriber import Subscriber
 from roost.pubsub.blobs.wanted import Wanted
 from roost.pubsub.resident import Resident
 from roost.sim.station import Boot, Build
@@ -32,7 +34,7 @@ def publisher(version: int = 3, riding: int = 6000) -> Build:
     def build(boot: Boot) -> Resident[Publisher]:
         ledger = Ledger("ledger", boot.disk.get("ledger", b""))
         sync = MappedSvs(GROUP, SvsSettings(version=version), DIGEST, boot.randomness, ledger, max_riding_bytes=riding)
-        part = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers(DIGEST, DIGEST, DIGEST))
+        part = Publisher(Seat(sync, ACCEPT_ANY), NODE, Layers.by(DIGEST))
         return Resident(part, Endpoint(DIGEST, boot.randomness))
 
     return build
@@ -81,6 +83,11 @@ def test_a_publication_takes_one_and_a_half_round_trips_or_two_and_a_half_with_a
     assert deliver.item.name == Name.parse("/position/radar/1")
 
 
+@pytest.mark.parametrize(("way", "round_trips"), [("published", 1.5), ("queried", 2.5), ("prefetched", 0.5)])
+def test_latency_over_round_trip_time_has_the_slope_of_the_poster(way: str, round_trips: float) -> None:
+    assert slope(way) == pytest.approx(round_trips, rel=1e-9)
+
+
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("seed", range(10))
 def test_all_that_is_wanted_comes_once_and_in_order_and_nothing_else(version: int, seed: int) -> None:
@@ -123,12 +130,27 @@ def member(node: str, *wishes: Wanted) -> Build:
     def build(boot: Boot) -> Resident[BlobMember]:
         ledger = Ledger("ledger", boot.disk.get("ledger", b""))
         seat = Seat(MappedSvs(GROUP, SvsSettings(), DIGEST, boot.randomness, ledger), ACCEPT_ANY)
-        part = BlobMember(seat, Name.parse(node), Layers(DIGEST, DIGEST, DIGEST), boot.randomness)
+        part = BlobMember(seat, Name.parse(node), Layers.by(DIGEST), boot.randomness)
         for wanted in wishes:
             part.subscriber.subscribe(wanted)
         return Resident(part, Endpoint(DIGEST, boot.randomness))
 
     return build
+
+
+@pytest.mark.parametrize("prefetch_ms", [500, 4000, 8000])
+def test_interests_that_wait_are_asked_again_before_their_lifetime_is_over(prefetch_ms: int) -> None:
+    wanted = Wanted(producer=NODE, prefetch=1, prefetch_ms=prefetch_ms)
+    world = world_of(1, Wire(delay_ms=5), publisher(), subscriber(wanted))
+    publish(world, "/position/radar/0", b"first")
+    world.run(for_=3 * SECOND)
+    before = world.media["p–s"].tally.sent
+    world.run(for_=28 * SECOND)  # less than the time after which sync speaks again
+    assert world.media["p–s"].tally.sent - before == pytest.approx(28_000 / (prefetch_ms * 7 / 8), abs=1)
+    began = world.now
+    publish(world, "/position/radar/1", b"a")
+    world.run(for_=SECOND)
+    assert delivered(world)[1][0] - began == 5 * MS
 
 
 @pytest.mark.parametrize("delay_ms", [5, 40, 100])

@@ -40,6 +40,31 @@ def test_at_its_bound_the_oldest_is_forgotten() -> None:
     assert [number for number in range(1, 6) if known.get(RADAR, number)] == [3, 4, 5]
 
 
+def test_a_stream_with_many_publications_costs_others_nothing() -> None:
+    known = Directory(max_entries=30)
+    sonar, mast = Stream(Name.parse("/sonar"), 7), Stream(Name.parse("/mast"), 7)
+    known.learn(RADAR, [entry(number) for number in range(1, 9)])
+    for number in range(1, 200):
+        known.learn(sonar, [entry(number)])
+    assert [each.number for each in known.of(RADAR)] == list(range(1, 9))
+    known.learn(mast, [entry(number) for number in range(1, 11)])  # up to its share the largest gives way
+    assert (len(known.of(RADAR)), len(known.of(mast)), len(known)) == (8, 10, 30)
+    assert [each.number for each in known.of(sonar)] == list(range(188, 200))
+    assert known.forgotten == 199 + 10 + 8 - 30
+
+
+def test_what_was_just_learnt_of_a_stream_stays_although_many_have_their_share() -> None:
+    known = Directory()
+    for number in range(250):
+        known.learn(Stream(Name.parse(f"/unit{number}"), 7), [entry(each) for each in range(1, 401)])
+    assert len(known) == known.max_entries
+    for low in range(1, 5001, 800):  # as who looks for the latest of each name does
+        known.learn(RADAR, [entry(number) for number in range(low, low + 800)])
+        assert known.lacking(RADAR, low, low + 799) == []
+    assert (len(known), len(known.of(RADAR))) == (known.max_entries, 1024)
+    assert min(len(known.of(Stream(Name.parse(f"/unit{number}"), 7))) for number in range(250)) > 390
+
+
 def test_queries_ask_for_ten_numbers_at_most_and_only_for_what_is_lacking() -> None:
     known = Directory()
     assert known.lacking(RADAR, 1, 25) == [Query(1, 10), Query(11, 20), Query(21, 25)]
@@ -60,6 +85,14 @@ def test_a_query_is_answered_with_what_is_known_of_it() -> None:
     assert (mapping.node, mapping.entries) == (RADAR.name, (entry(2), entry(4)))
     assert known.answer(RADAR, Query(5, 10)) is None
     assert known.answer(RADAR, Query(20, 1 << 50)) is None
+
+
+def test_a_producer_answers_with_what_it_still_has_whatever_was_forgotten() -> None:
+    known = Directory(max_entries=1)
+    known.learn(RADAR, [entry(1), entry(2), entry(3)])
+    content = known.answer(RADAR, Query(1, 10), ours=lambda number: entry(2) if number == 2 else None)
+    assert content is not None
+    assert decode_mapping(content).entries == (entry(2), entry(3))
 
 
 def test_an_answer_fits_a_packet_whatever_is_asked() -> None:
@@ -112,6 +145,7 @@ def test_a_producer_is_taken_as_a_whole_without_any_mapping() -> None:
         {},
         {"topic": Name(), "producer": Name()},
         {"topic": Name(), "max_age_ms": -1},
+        {"producer": Name(), "prefetch": 1, "prefetch_ms": 10},
         {"topic": Name(), "pattern": Name.parse("/**/a")},
     ],
 )

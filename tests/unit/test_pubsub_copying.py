@@ -9,7 +9,7 @@ from tests.replication_world import GROUP, STREAM, reading
 
 from roost.machine import Effect
 from roost.naming import Name
-from roost.pubsub.repos.copying import MAX_COPYING, Copied, Copying
+from roost.pubsub.repos.copying import AT_ONCE, MAX_COPYING, Copied, Copying
 from roost.pubsub.repos.peers import Peers
 from roost.wire import Data
 
@@ -129,4 +129,48 @@ def test_more_than_fits_one_command_goes_in_several_and_is_told_once() -> None:
         then("", NOW)
     assert heard == []
     thens[-1]("", NOW)
+    assert heard == [""]
+
+
+def test_of_very_many_pieces_some_go_at_once_and_none_after_a_refusal() -> None:
+    thens: list[Copied] = []
+    heard: list[str] = []
+
+    def insert(_: Name, __: Sequence[Data], then: Copied, ___: int) -> list[Effect]:
+        thens.append(then)
+        return []
+
+    def told(refusal: str, _: int) -> list[Effect]:
+        heard.append(refusal)
+        return []
+
+    peers = Peers(GROUP / "Repo" / "Repo0", Random(1))
+    assert peers.add(GROUP / "Repo" / "Repo1")
+    packets = [reading(STREAM, number, size=7000) for number in range(1, 2 * MAX_COPYING)]
+    copying = Copying(peers, insert)
+    copying.copy(packets, 2, told, NOW)
+    assert len(thens) == AT_ONCE
+    for then in thens:  # which grows
+        assert heard == []
+        then("", NOW)
+    assert (len(thens), heard) == (len(packets), [""])
+    thens.clear()
+    copying.copy(packets, 2, told, NOW)
+    for then in thens:
+        then("the disk is full", NOW)
+    assert len(thens) == AT_ONCE
+    assert len(heard) == 2
+    assert "the disk is full" in heard[1]
+    assert copying.sizes()["batches being copied"][0] == 0
+
+
+def test_what_is_here_already_is_told_once_in_however_many_pieces() -> None:
+    heard: list[str] = []
+
+    def told(refusal: str, _: int) -> list[Effect]:
+        heard.append(refusal)
+        return []
+
+    packets = [reading(STREAM, number, size=7000) for number in range(1, 2 * AT_ONCE)]
+    Copying(Peers(GROUP / "Repo" / "Repo0", Random(1)), lambda *_: []).copy(packets, 1, told, NOW)
     assert heard == [""]

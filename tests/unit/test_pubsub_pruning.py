@@ -14,6 +14,7 @@ from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.pruning import READINGS_PER_TICK, ROUND, STREAMS_PER_TICK, Pruning
 from roost.repo.cause import INSERT
 from roost.repo.memory import MemoryStore
+from roost.repo.payloads import part_payload, parts_of
 from roost.repo.retention import DAY_MS, Rule, Rules
 from roost.repo.shelf import MAX_MARKS, Shelf
 from roost.repo.shelf_effects import Dropped, Kept
@@ -21,7 +22,7 @@ from roost.repo.store import Batch, Damaged, Entry, Unwritten, Write, Written
 from roost.wire import encode_data, make_data
 from roost.wire.digest import DigestSigner
 from roost.wire.lineage import InputRange, Lineage, lineage_of
-from roost.wire.reading import TEXT, Reading
+from roost.wire.reading import OCTET_STREAM, TEXT, Reading
 
 GROUP = Name.parse("/C/B/E")
 RAW = GROUP / "Panel1" / "Heater" / "Voltage"
@@ -95,6 +96,18 @@ class Warehouse:
         self.do(self.shelf.put(packets, INSERT, lambda refusals, _: self.check(refusals), self.now))
         self.settle()
 
+    def read_in_parts(self, stream: Name, number: int, parts: int, time: int = NOW) -> None:
+        """A reading, and behind those before it the parts of its payload, which are larger than it is."""
+        beside = parts_of(stream, len(GROUP) + 1)
+        low = self.shelf.holdings.highest(beside) + 1
+        for at in range(low, low + parts):
+            content = Reading(time, OCTET_STREAM, part_payload(number, bytes(5000))).encode()
+            self.do(self.shelf.put([make_data(numbered(beside, at), content, DigestSigner())], INSERT, self.put, NOW))
+        self.read(stream, number, number, time)
+
+    def put(self, refusals: list[str], _now: int) -> list[Effect]:
+        return self.check(refusals)
+
     def check(self, refusals: list[str]) -> list[Effect]:
         assert not any(refusals)
         return []
@@ -153,6 +166,41 @@ def test_bytes_are_counted() -> None:
     warehouse.read(RAW, 1, 4)
     warehouse.prune()
     assert warehouse.numbers(RAW) == [3, 4]
+
+
+def test_parts_of_payloads_go_with_their_readings_and_not_by_a_rule_of_their_own() -> None:
+    warehouse = Warehouse(Rule(TopicFilter("#"), max_count=2))
+    parts = parts_of(RAW, len(GROUP) + 1)
+    for number in range(1, 5):
+        warehouse.read_in_parts(RAW, number, 3, NOW + number)
+    warehouse.prune()
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [3, 4]
+    assert warehouse.numbers(parts) == list(range(7, 13))
+    warehouse.read(RAW, 5, 6)
+    warehouse.prune()
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [5, 6]
+    assert warehouse.numbers(parts) == [12], "the newest number is kept, as of all streams"
+
+
+def test_parts_whose_reading_has_not_come_yet_are_kept() -> None:
+    warehouse = Warehouse(Rule(TopicFilter("#"), max_age_ms=1000))
+    warehouse.read_in_parts(RAW, 2, 3, time=NOW - 5 * SECOND)
+    warehouse.prune()
+    warehouse.prune()
+    assert warehouse.numbers(parts_of(RAW, len(GROUP) + 1)) == [1, 2, 3]
+
+
+def test_the_bytes_of_parts_count_as_those_of_their_reading() -> None:
+    warehouse = Warehouse(Rule(TopicFilter("Panel1/#"), max_bytes=40_000))
+    for number in range(1, 11):
+        warehouse.read_in_parts(RAW, number, 3, NOW + number)
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [9, 10], "each is some 15,000 bytes"
+    warehouse.prune()
+    assert warehouse.numbers(RAW) == [9, 10]
+    assert warehouse.numbers(parts_of(RAW, len(GROUP) + 1)) == list(range(25, 31))
 
 
 def test_records_go_after_a_week_by_the_time_the_store_has_for_them() -> None:

@@ -258,6 +258,26 @@ def test_a_damaged_reading_is_left_out_and_told() -> None:
     assert repo.interface.damaged == 1
 
 
+def test_of_a_stretch_that_a_mended_store_has_lost_each_reading_is_told() -> None:
+    class Mended(MemoryStore):
+        """It lost a block, and where nothing is, nothing can be damaged any more."""
+
+        def get(self, name: Name) -> bytes | None:
+            return None if name in lost else super().get(name)
+
+        def range(self, stream: Name, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
+            return [
+                found for found in super().range(stream, low, high, limit) if numbered(stream, found[0]) not in lost
+            ]
+
+    lost = [numbered(VOLTAGE, number) for number in (4, 5, 6)]
+    repo = filled(store=Mended())
+    answer(repo, Bundle(VOLTAGE, 4, 6))
+    assert repo.damaged == lost
+    answer(repo, Bundle(VOLTAGE, 95, 105))
+    assert repo.damaged == lost, "what is not held yet is not lost"
+
+
 # -- what is no question
 
 

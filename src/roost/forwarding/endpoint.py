@@ -218,6 +218,8 @@ class Endpoint:
 
     def _interest(self, interest: Interest, token: bytes, effects: list[Effect]) -> None:
         prefix = self._served.covering(interest.name)
+        if prefix is None and interest.has_hint:  # it was led here by where it was to be looked for
+            prefix = next((each for hint in interest.hints if (each := self._served.covering(hint)) is not None), None)
         if prefix is None:
             self.unserved += 1
         else:

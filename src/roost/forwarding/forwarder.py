@@ -272,12 +272,23 @@ class Forwarder(Plane):
         onward = Onward(entry, face, wire, nonce, lifetime_ns, interest.hop_limit == 1, lp.congestion_mark, now)
         if lp.next_hop_face < 0:
             route = self.routes.lookup(value, interest.cuts)
-            hops = self._hints.hops(interest, route.hops) if interest.has_hint else route.hops
-            route.strategy.after_interest(self, onward, hops)
+            if not interest.has_hint:
+                route.strategy.after_interest(self, onward, route.hops)
+                return
+            hops = self._hints.hops(interest, route.hops)
+            self._hinted_strategy(interest, route.strategy).after_interest(self, onward, hops)
         elif self.eligible(onward, lp.next_hop_face):
             self.send_interest(onward, lp.next_hop_face)
         else:
             self.send_nack(entry, face.id, NO_ROUTE, now)
+
+    def _hinted_strategy(self, interest: Interest, own: Strategy) -> Strategy:
+        """Where a hint leads to many who may have it (multicast), all are asked; else the name's strategy decides."""
+        for hint in interest.hints[:1]:
+            theirs = self.strategies.lookup(hint.value, hint.cuts)
+            if theirs.uses_new_hops:
+                return theirs
+        return own
 
     def eligible(self, onward: Onward, hop: int) -> bool:
         """Whether an Interest may go to a next hop: it is up, is not where it came from, and scope allows it."""

@@ -48,7 +48,7 @@ class Asking:
         at_hand: Callable[[Name], Data | None] | None = None,
         helpers: Callable[[int], tuple[Name, ...]] | None = None,
     ) -> None:
-        self.vetting: Final = Vetting(verifier, self._ask_certificate)
+        self.vetting: Final = self.vet(verifier)
         self.max_asked: Final = max_asked
         self.overflowed = 0
         self._whose: Final = str(whose)
@@ -83,8 +83,18 @@ class Asking:
         self._answers[ticket] = then
         return [Ask(ticket, question)]
 
-    def fetch(self, question: Question, then: Fetched, now: int) -> list[Effect]:
+    def vet(self, verifier: Checker) -> Vetting:
+        """Verify by another one; its certificates are asked for in the same way."""
+
+        def ask(name: Name, now: int) -> list[Effect]:
+            return self._ask_certificate(vetting, name, now)
+
+        vetting = Vetting(verifier, ask)
+        return vetting
+
+    def fetch(self, question: Question, then: Fetched, now: int, vetting: Vetting | None = None) -> list[Effect]:
         """Ask, and go on with what is believed."""
+        judge = self.vetting if vetting is None else vetting
 
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
             if isinstance(event, Failed):
@@ -96,7 +106,7 @@ class Asking:
                     return then(data, "", now)
                 return [self.rejected(data, refusal), *then(None, refusal, now)]
 
-            return self.vetting.check(data, checked, now)
+            return judge.check(data, checked, now)
 
         return self.ask(question, answered, now)
 
@@ -148,10 +158,10 @@ class Asking:
 
     # -- certificates
 
-    def _ask_certificate(self, name: Name, now: int) -> list[Effect]:
+    def _ask_certificate(self, vetting: Vetting, name: Name, now: int) -> list[Effect]:
         """Look at hand; ask whoever the name leads to; if that sleeps, the helpers in turn, and it once more."""
         kept = None if self._at_hand is None else self._at_hand(name)
-        useful = None if kept is None else self.vetting.offered(name, kept, now)
+        useful = None if kept is None else vetting.offered(name, kept, now)
         if useful is not None:
             return useful
         helpers = () if self._helpers is None else self._helpers(now)
@@ -166,10 +176,10 @@ class Asking:
 
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
             if isinstance(event, Delivered):
-                effects = self.vetting.arrived(name, event.data, now)
+                effects = vetting.arrived(name, event.data, now)
                 return effects + self._certified(event.data, now) if self._certified is not None else effects
             if event.kind not in {TIMED_OUT, NACKED}:
-                return self.vetting.unasked(name, event.reason, now)
-            return ask(now) if turns else self.vetting.missed(name, now)
+                return vetting.unasked(name, event.reason, now)
+            return ask(now) if turns else vetting.missed(name, now)
 
         return ask(now)

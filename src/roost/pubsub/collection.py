@@ -1,7 +1,11 @@
-"""An object of several segments on its way into a sync member: a `SegmentFetch` whose content is kept whole."""
+"""An object of several segments on its way into a sync member: a `SegmentFetch` whose content is kept whole.
+
+Who gives a `take` gets the segments in order instead, and nothing is kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from roost.forwarding.endpoint_effects import NACKED, OVERFLOWED, Delivered, Failed
@@ -21,6 +25,7 @@ from roost.pubsub.fetch_effects import (
     Refused,
     Segment,
 )
+from roost.wire import Data
 from roost.wire.lp import CONGESTION
 
 MAX_BYTES: Final = 1 << 24
@@ -31,11 +36,15 @@ _SETTINGS: Final = FetchSettings(discovery=EXACT, capacity=CAPACITY, tries=4, li
 class Collection:
     """One object; each call returns what to ask next, and `over` says when `content` or `trouble` is there."""
 
-    def __init__(self, name: Name) -> None:
-        self.tickets: Final[dict[Name, int]] = {}  # kept by the owner; bound: CAPACITY
+    def __init__(
+        self, name: Name, take: Callable[[Data], None] | None = None, *, settings: FetchSettings = _SETTINGS
+    ) -> None:
+        self.tickets: Final[dict[Name, int]] = {}  # kept by the owner; bound: the settings' capacity
         self.over = False
         self.trouble = ""
-        self._fetch: Final = SegmentFetch(name, _SETTINGS)
+        self._fetch: Final = SegmentFetch(name, settings)
+        self._hints: Final = settings.hints
+        self._take: Final = take
         self._parts: Final[list[bytes]] = []  # bound: MAX_BYTES
         self._size = 0
         self._forgotten: list[Name] = []
@@ -80,15 +89,18 @@ class Collection:
         for effect in effects:
             if isinstance(effect, Express):
                 asks[effect.name] = Question(
-                    effect.name, effect.can_be_prefix, effect.must_be_fresh, effect.lifetime_ms
+                    effect.name, effect.can_be_prefix, effect.must_be_fresh, effect.lifetime_ms, hints=self._hints
                 )
             elif isinstance(effect, Forget):
                 asks.pop(effect.name, None)
                 self._forgotten.append(effect.name)
             elif isinstance(effect, Segment):
+                taken += 1
+                if self._take is not None:
+                    self._take(effect.data)
+                    continue
                 self._parts.append(effect.data.content)
                 self._size += len(self._parts[-1])
-                taken += 1
             elif isinstance(effect, Finished):
                 self.over = True
             elif isinstance(effect, GaveUp):

@@ -21,6 +21,10 @@ class Credentials:
         """The names of the keys: one prefix per key, whoever certified it."""
         return list(dict.fromkeys(key_name_of(certificate.name) for certificate in self._certificates))
 
+    def named(self, prefix: Name) -> Data | None:
+        """The first whose name begins so."""
+        return next((each for each in self._certificates if each.name.starts_with(prefix)), None)
+
     def answer(self, interest: Interest) -> Data | None:
         """Answer with the first that matches."""
         for certificate in self._certificates:

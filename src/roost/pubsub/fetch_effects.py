@@ -29,6 +29,7 @@ class FetchSettings:
     capacity: int = 1024
     tries: int = 10
     lifetime_ms: int = 4000
+    hints: tuple[Name, ...] = ()  # where to look, if not where the name leads; the driver's to heed
 
     def __post_init__(self) -> None:
         for field in ("capacity", "tries", "lifetime_ms"):

@@ -15,6 +15,11 @@ does not have: two floors of six rooms, each with a module that speaks MQTT, and
     /Campus/Annex/Mqtt                            the group of the annex
     /Campus/Annex/Mqtt/gate1                      a gate; it is a panel and a repo of both groups
     annex/floor1/room3/temp                       a topic, whose stream is /Campus/Annex/Mqtt/gate1/annex/floor1/…
+
+In the middle is the centre, a node that knows all of it, shows it on its page and runs macros:
+
+    /Campus/Macros                                what macros make of all this
+    /Campus/Macros/centre                         the centre, which is a panel and a repo of every group
 """
 
 from __future__ import annotations
@@ -44,6 +49,8 @@ RESULTS: Final[tuple[Group, ...]] = (
     COMPANY.group("", "Report"),
 )
 JOB: Final = "hierarchy"  # the panel that publishes in them
+MACROS: Final[Group] = COMPANY.group("", "Macros")
+CENTRE: Final = "centre"
 
 PANELS: Final = tuple(f"pi{number}" for number in range(1, FLOORS * PANELS_PER_FLOOR + 1))
 REPOS: Final = ("repo1", "repo2", "repo3")
@@ -51,7 +58,7 @@ REPOS: Final = ("repo1", "repo2", "repo3")
 GATES: Final = ("gate1", "gate2")
 ANNEX_FLOORS: Final = 2
 ANNEX_ROOMS_PER_FLOOR: Final = 6
-ANNEX_UNITS: Final = {"temp": "Cel", "hum": "%RH", "occupancy": "count"}
+ANNEX_UNITS: Final = {"temp": "Cel", "hum": "%RH", "co2": "ppm", "occupancy": "count"}
 
 
 def panel(name: str) -> Panel:
@@ -85,10 +92,10 @@ def all_streams() -> tuple[Name, ...]:
     return tuple(stream for name in PANELS for stream in streams(name))
 
 
-def descriptions(name: str) -> list[Description]:
+def descriptions(name: str, interval_ms: int = INTERVAL_MS) -> list[Description]:
     """What a panel says about its streams."""
     return [
-        Description(stream, UNITS[metric], BRICK[metric], INTERVAL_MS)
+        Description(stream, UNITS[metric], BRICK[metric], interval_ms)
         for stream in streams(name)
         for metric in [stream.at(-1).value.decode()]
     ]
@@ -105,12 +112,12 @@ def annex_topics() -> tuple[str, ...]:
 
 def schema() -> Schema:
     """Who may sign what on the campus."""
-    return building_schema(COMPANY, RESULTS[-1:])
+    return building_schema(COMPANY, (*RESULTS[-1:], MACROS))
 
 
 def rules() -> str:
     """The same as text."""
-    return building_rules(COMPANY, RESULTS[-1:])
+    return building_rules(COMPANY, (*RESULTS[-1:], MACROS))
 
 
 def identities(
@@ -120,11 +127,12 @@ def identities(
     *,
     results: bool = False,
     annex: bool = False,
+    centre: bool = False,
 ) -> dict[Name, Identity]:
     """Make every key there is, each certified by its issuer: the root, the hall, the group, its repos and panels.
 
     With `results`, those of the groups that are made of it too: their repos, and the job. With `annex`, those of the
-    annex: the repos keep its group too, and its gates keep both.
+    annex: the repos keep its group too, and its gates keep both. With `centre`, those of the centre in all groups.
     """
     root = self_sign(generate(COMPANY.root.name, entropy, "ecdsa"), now)
     made = {root.name: root}
@@ -137,6 +145,10 @@ def identities(
         places += [
             place for gate in GATES for group in (ANNEX, GROUP) for place in (group.panel(gate), group.repo(gate))
         ]
+    if centre:
+        places += [MACROS, *map(MACROS.repo, repos)]
+        groups = (GROUP, *(RESULTS if results else ()), *((ANNEX,) if annex else ()), MACROS)
+        places += [place for group in groups for place in (group.panel(CENTRE), group.repo(CENTRE))]
     for place in places:
         key = generate(place.name, entropy, "ecdsa")
         made[place.name] = Identity(key, certify(made[place.issuer], key.name, key.public.spki, now))

@@ -72,7 +72,7 @@ class Opened:
     def heard(self) -> Heard:
         """The vector, narrowed to its window if it has one; `BadPacket` says why it cannot be read."""
         if self._heard is None:
-            self._heard, self._mappings = _decode(self._content, self.version)
+            self._heard, self._mappings = read_vector(self._content, self.version)
         return self._heard
 
     @property
@@ -110,7 +110,8 @@ def _open(interest: Interest, version: int) -> Opened:
     return Opened(data.content, version, data)
 
 
-def _decode(content: bytes, version: int) -> tuple[Heard, tuple[bytes, ...]]:
+def read_vector(content: bytes, version: int) -> tuple[Heard, tuple[bytes, ...]]:
+    """Read a vector, and the MappingData behind it, each a whole element; raises `BadPacket`."""
     mappings: list[bytes] = []
     end = len(content)
     type_, low, position = element(content, 0, end)

@@ -1,8 +1,14 @@
-"""Publications of several segments on their way: fetches (`roost.pubsub.collection`) on a face that others share."""
+"""Publications of several segments on their way: fetches (`roost.pubsub.collection`) on a face that others share.
+
+A segment that is `here` already is not asked for: it was believed when it came. Of those, `MAX_HERE` are taken at once,
+and the next ones at the next tick, so that a large one that is all here holds up nothing else.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from roost.forwarding.endpoint_effects import Delivered, Failed
@@ -11,10 +17,31 @@ from roost.machine import Effect, earliest
 from roost.naming import Name
 from roost.pubsub.asking import Asking
 from roost.pubsub.collection import Collection
+from roost.pubsub.discovery import EXACT
+from roost.pubsub.fetch_effects import FetchSettings
+from roost.wire import Data
 
 MAX_AT_ONCE: Final = 8
+MAX_HERE: Final = 64
+CAPACITY: Final = 256  # segments of one object that are asked for or out of order
 
-Collected: TypeAlias = Callable[[bytes | None, int], list[Effect]]  # all contents in one; None: not to be had
+Segment: TypeAlias = Callable[[Data, int], list[Effect]]  # each one in order, believed
+Collected: TypeAlias = Callable[[bool, int], list[Effect]]  # whether all segments came
+Wanted: TypeAlias = Callable[[], bool]  # whether the object still is
+Here: TypeAlias = Callable[[Name], Data | None]  # a segment that needs not be asked for
+
+
+@dataclass(slots=True)
+class _Whole:
+    """Who goes on with an object."""
+
+    segment: Segment
+    then: Collected
+    wanted: Wanted
+    here: Here
+    put_off: list[Question] = field(default_factory=list)  # of what is here; bound: CAPACITY
+    put_off_at: int = 0
+    arrived: list[Data] = field(default_factory=list)  # and not handed on yet; bound: CAPACITY
 
 
 class Collecting:
@@ -23,24 +50,38 @@ class Collecting:
     def __init__(self, asking: Asking) -> None:
         self.overflowed = 0
         self._asking: Final = asking
-        self._under_way: Final[dict[Collection, Collected]] = {}  # bound: MAX_AT_ONCE
+        self._under_way: Final[dict[Collection, _Whole]] = {}  # bound: MAX_AT_ONCE
 
     def __len__(self) -> int:
         return len(self._under_way)
 
-    def collect(self, name: Name, then: Collected, now: int) -> list[Effect]:
-        """Fetch all segments below this versioned name, each verified."""
+    def collect(
+        self,
+        name: Name,
+        segment: Segment,
+        then: Collected,
+        wanted: Wanted,
+        now: int,
+        hints: tuple[Name, ...] = (),
+        here: Here = lambda _: None,
+    ) -> list[Effect]:
+        """Fetch all segments below this versioned name, each verified, while it is `wanted`."""
         if len(self._under_way) >= MAX_AT_ONCE:
             self.overflowed += 1
-            return then(None, now)
-        collection = Collection(name)
-        self._under_way[collection] = then
+            return then(False, now)  # noqa: FBT003  a continuation
+        whole = _Whole(segment, then, wanted, here)
+        settings = FetchSettings(discovery=EXACT, capacity=CAPACITY, tries=4, lifetime_ms=1000, hints=hints)
+        collection = Collection(name, whole.arrived.append, settings=settings)
+        self._under_way[collection] = whole
         return self._ask(collection, collection.start(now), now)
 
     def tick(self, now: int) -> list[Effect]:
         """Ask again what is overdue."""
         effects: list[Effect] = []
-        for collection in list(self._under_way):
+        for collection, whole in list(self._under_way.items()):
+            put_off, whole.put_off = whole.put_off, []
+            if put_off:
+                effects += self._ask(collection, put_off, now)
             due = collection.deadline()
             if due is not None and due <= now:
                 effects += self._ask(collection, collection.tick(now), now)
@@ -48,23 +89,53 @@ class Collecting:
 
     def deadline(self) -> int | None:
         """When the first segment is overdue."""
-        return earliest(*[collection.deadline() for collection in self._under_way])
+        overdue = [collection.deadline() for collection in self._under_way]
+        return earliest(None, *overdue, *[each.put_off_at for each in self._under_way.values() if each.put_off])
 
     def _ask(self, collection: Collection, questions: list[Question], now: int) -> list[Effect]:
+        whole = self._under_way.get(collection)
+        queue = deque(questions)
+        effects = self._forget(collection, queue)
+        left = MAX_HERE
+        while queue and not collection.over:
+            question = queue.popleft()
+            data = None if whole is None else whole.here(question.name)
+            if whole is None or data is None:
+                effects += self._asking.cancel(collection.tickets.pop(question.name, 0))
+                effects += self._asking.ask(question, self._answer_for(collection, question.name), now)
+                collection.tickets[question.name] = self._asking.last_ticket
+                continue
+            if not left:
+                whole.put_off, whole.put_off_at = [question, *queue], now
+                break
+            left -= 1
+            queue.extend(collection.delivered(question.name, Delivered(0, data, congested=False), "", now))
+            effects += self._forget(collection, queue)
+        return effects + self._hand_on(collection, now)
+
+    def _forget(self, collection: Collection, queue: deque[Question]) -> list[Effect]:
+        """Neither wait for what lies behind the end, nor ask for it."""
         effects: list[Effect] = []
         for name in collection.take_forgotten():
             effects += self._asking.cancel(collection.tickets.pop(name, 0))
-        for question in questions:
-            effects += self._asking.cancel(collection.tickets.pop(question.name, 0))
-            effects += self._asking.ask(question, self._answer_for(collection, question.name), now)
-            collection.tickets[question.name] = self._asking.last_ticket
-        then = self._under_way.get(collection)
-        if not collection.over or then is None:
+            for question in [each for each in queue if each.name == name]:
+                queue.remove(question)
+        return effects
+
+    def _hand_on(self, collection: Collection, now: int) -> list[Effect]:
+        """Hand on what is there in order, and say when it is over."""
+        effects: list[Effect] = []
+        whole = self._under_way.get(collection)
+        if whole is None:
+            return effects
+        while whole.arrived and whole.wanted():
+            effects += whole.segment(whole.arrived.pop(0), now)
+        if not collection.over and whole.wanted():
             return effects
         del self._under_way[collection]
         for ticket in collection.tickets.values():
             effects += self._asking.cancel(ticket)
-        return effects + then(None if collection.trouble else collection.content, now)
+        return effects + whole.then(collection.over and not collection.trouble, now)
 
     def _answer_for(self, collection: Collection, name: Name) -> Callable[[Delivered | Failed, int], list[Effect]]:
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:

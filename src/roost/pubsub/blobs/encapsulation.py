@@ -17,6 +17,7 @@ from roost.naming import Name
 from roost.naming.component import SEGMENT
 from roost.naming.conventions import segment
 from roost.pubsub.blobs.names import VERSION_0
+from roost.pubsub.blobs.sealing import BlobSealing
 from roost.wire import Data, Signer, encode_data
 from roost.wire.data import decode_data
 from roost.wire.segment import SEGMENT_BYTES, segment_number
@@ -43,12 +44,19 @@ class Packets:
         outer_signer: Signer,
         *,
         always_segmented: bool = False,
+        sealing: BlobSealing | None = None,
     ) -> None:
         self.size_bytes: Final = len(content)
         self._content: Final = content
         self._inner_signer: Final = inner_signer
         self._outer_signer: Final = outer_signer
-        room = MAX_PACKET_BYTES - _weight(outer, outer_signer) - _weight(inner, inner_signer)
+        self._sealing: Final = sealing
+        room = (
+            MAX_PACKET_BYTES
+            - (0 if sealing is None else sealing.overhead)
+            - _weight(outer, outer_signer)
+            - _weight(inner, inner_signer)
+        )
         self._piece: Final = min(SEGMENT_BYTES, room)
         if self._piece < 1:
             raise BadPacket(f"{inner} cannot be published: its name and that of {outer} leave no room in a packet")
@@ -64,13 +72,17 @@ class Packets:
         """The application's Data with a segment, or with all."""
         piece = bytes(self._content[number * self._piece : (number + 1) * self._piece])
         name = self._inner / segment(number) if self.segmented else self._inner
+        if self._sealing is not None:
+            piece = self._sealing.seal(self._outer_name(number), piece)
         return encode_data(name, piece, self._inner_signer, freshness_ms=FRESHNESS_MS, final_block=self._final)
+
+    def _outer_name(self, number: int) -> Name:
+        return self._outer / segment(number) if self.segmented else self._outer
 
     def outer(self, number: int) -> bytes:
         """The transport's Data around it."""
-        name = self._outer / segment(number) if self.segmented else self._outer
         return encode_data(
-            name,
+            self._outer_name(number),
             self.inner(number),
             self._outer_signer,
             freshness_ms=FRESHNESS_MS,
@@ -89,17 +101,21 @@ def unwrap(outer: Data) -> Data:
     return inner
 
 
+def parted(name: Name) -> tuple[Name, int]:
+    """The name of a whole, and which segment of it is named; -1 if it is not one of several."""
+    if len(name) < 2 or name.at(-1).type != SEGMENT or name.at(-2) != VERSION_0:
+        return name, -1
+    return name.prefix(-2), segment_number(name.at(-1))
+
+
 def segment_of(data: Data) -> int:
     """Which segment a Data is; -1 if it is not one of several."""
-    name = data.name
-    if len(name) < 2 or name.at(-1).type != SEGMENT or name.at(-2) != VERSION_0:
-        return -1
-    return segment_number(name.at(-1))
+    return parted(data.name)[1]
 
 
 def application_name(inner: Data) -> Name:
     """The name that the application gave, without version and segment."""
-    return inner.name.prefix(-2) if segment_of(inner) >= 0 else inner.name
+    return parted(inner.name)[0]
 
 
 def final_segment(data: Data) -> int:

@@ -7,14 +7,18 @@ carried, is asked for by mapping queries. Only one node is spoken for in an Inte
 A mapping names its node without a boot time. In version 3 it is about the newest boot of that name in the same vector;
 entries with numbers beyond what that vector says are passed over. It is told (`Mapped`) before what is `Learned` from
 the same Interest, and only if the Interest was believed and its vector taken.
+
+Who has just joined and hears of nobody asks again, a few times, before it waits for the periodic time: its first
+Interest may have been taken for one that is in flight.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from roost.errors import BadPacket
-from roost.machine import Effect, Randomness, Rejected
+from roost.machine import MS, Effect, Randomness, Rejected
 from roost.naming import Name
 from roost.pubsub.blobs.mapping import Entry, Mapped, decode_mapping
 from roost.sync.ledger import Ledger
@@ -27,6 +31,7 @@ from roost.wire import Interest, Signer
 from roost.wire.tlv import tlv
 
 MAX_RIDING_BYTES: Final = 6000
+_EAGER_MS: Final = (1200, 2400, 4800)
 _HEAD_BYTES: Final = 8  # of a MappingData and the Name in it
 _SAMPLE_BYTES: Final = 64
 
@@ -48,6 +53,7 @@ class MappedSvs(Svs):
         self.left_behind = 0  # entries that found no room
         self.teller.rider = self._board
         self._max_riding_bytes: Final = max_riding_bytes
+        self._eager: list[int] = []  # how long to wait before asking again; bound: those above
         self._stream = Stream(Name())  # whose entries ride
         self._waiting: Final[list[tuple[int, bytes]]] = []  # numbers and entries to ride; bound: max_riding_bytes
         self._waiting_bytes = 0
@@ -64,6 +70,26 @@ class MappedSvs(Svs):
             return
         self._waiting.append((entry.number, wire))
         self._waiting_bytes += len(wire)
+
+    def merge(self, numbers: Mapping[Stream, int], now: int) -> list[Effect]:
+        """Know of numbers that somebody told us otherwise than by sync, and tell the group."""
+        version = self.settings.version
+        known = {key_of(stream, version): number for stream, number in numbers.items()}
+        newest = max([stream.boot for stream in numbers], default=0)
+        revision = self._vector.revision
+        effects = self._heard(Heard(dict(sorted(known.items())), newest, 0), now)
+        return effects + self._tell(revision, now)
+
+    def start(self, now: int) -> list[Effect]:
+        """Join the group."""
+        self._eager = list(_EAGER_MS)
+        return super().start(now)
+
+    def _send(self, now: int) -> list[Effect]:
+        effects = super()._send(now)
+        if self._eager and not self._suppressed and len(self._vector.numbers) <= 1:  # which may be our own
+            self._timer = now + self._eager.pop(0) * MS
+        return effects
 
     def receive(self, event: Event, now: int) -> list[Effect]:
         """Take in a Sync Interest with what it carries, or that our numbers are on the disk."""

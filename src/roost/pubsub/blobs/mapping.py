@@ -1,10 +1,13 @@
 """MappingData: which application names stand behind which numbers of a producer [SVS-PS §8; our sheet §8].
 
-    MappingData 205 { Name of the node, MappingEntry 206 { SeqNo 204, application Name, further elements * } * }
+    MappingData 205 { Name of the node, MappingEntry 206 { SeqNo 204, application Name, further elements * } *,
+                      [ Oldest 248 ] }
 
 Of the further elements two are known here: the time of publication in microseconds (56, which SVS-PS recommends) and
 the size of the blob in bytes (246, ours: an even number, so that others pass over it). All else is an application's;
 it is kept as it came, as who answers for another producer must not change what that one said.
+
+Oldest is ours, and told in groups of version 3 only: the first number that the producer still has.
 
 Entries come in any order. NDNts wraps the time twice (an element 56 in an element 56); both forms are read.
 """
@@ -27,6 +30,7 @@ from roost.wire.tlv import NAME, element, number, tlv
 
 ENTRY: Final = 206
 SIZE: Final = 246
+OLDEST: Final = 248
 MAX_ENTRIES: Final = 1024  # of one MappingData; what fits a packet is less
 MAX_OTHERS_BYTES: Final = 512  # of an entry's elements that are not known here
 _NUMBER_SIZES: Final = frozenset({1, 2, 4, 8})
@@ -58,6 +62,7 @@ class Mapping:
 
     node: Name
     entries: tuple[Entry, ...]
+    oldest: int = 0  # 0: nothing is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,10 @@ class Mapped(Effect):
     entries: tuple[Entry, ...]
 
 
-def encode_mapping(node: Name, entries: Iterable[Entry]) -> bytes:
+def encode_mapping(node: Name, entries: Iterable[Entry], oldest: int = 0) -> bytes:
     """Write a MappingData."""
-    return tlv(MAPPING_DATA, node.wire + b"".join([entry.encode() for entry in entries]))
+    told = number(OLDEST, oldest) if oldest else b""
+    return tlv(MAPPING_DATA, node.wire + b"".join([entry.encode() for entry in entries]) + told)
 
 
 def decode_mapping(wire: bytes, position: int = 0, end: int = -1) -> Mapping:
@@ -82,7 +88,13 @@ def decode_mapping(wire: bytes, position: int = 0, end: int = -1) -> Mapping:
     start, at = _expect(wire, low, high, NAME)
     node = Name.decode(wire[start:at])
     entries: dict[int, Entry] = {}
+    oldest = 0
     while at < high:
+        type_, start, end = element(wire, at, high)
+        if type_ == OLDEST:
+            oldest = min(read_nni(wire, start, end), MAX_NUMBER)
+            at = end
+            continue
         start, at = _expect(wire, at, high, ENTRY)
         entry = _entry(wire, start, at)
         entries[entry.number] = entry
@@ -90,7 +102,7 @@ def decode_mapping(wire: bytes, position: int = 0, end: int = -1) -> Mapping:
             raise BadPacket(f"a MappingData has more than {MAX_ENTRIES} entries")
     if entries and not node:
         raise BadPacket("a MappingData has entries, and does not say of which node")
-    return Mapping(node, tuple(entries.values()))
+    return Mapping(node, tuple(entries.values()), oldest)
 
 
 def _entry(wire: bytes, low: int, high: int) -> Entry:

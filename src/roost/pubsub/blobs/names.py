@@ -16,13 +16,20 @@ from typing import Final, NamedTuple
 
 from roost.errors import BadName
 from roost.naming import Component, Name
-from roost.naming.component import GENERIC, SEGMENT, SEQUENCE
-from roost.naming.conventions import timestamp, version
+from roost.naming.component import GENERIC, SEGMENT, SEQUENCE, VERSION
+from roost.naming.conventions import keyword, timestamp, version
 from roost.sync.port import Stream
 from roost.sync.svs_interest import publication_name
+from roost.trust.access import CK
 
 MAPPING: Final = Component(b"MAPPING")
 VERSION_0: Final = version(0)
+HELD: Final = keyword("held")  # <group>/32=held: where members are who carry what others published; ours
+
+
+def is_key(name: Name) -> bool:
+    """Whether a publication of this name is a content key (`sealing`)."""
+    return len(name) > 2 and name.at(-2) == CK and name.at(-1).type == VERSION
 
 
 class Publication(NamedTuple):

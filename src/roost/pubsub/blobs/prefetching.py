@@ -1,7 +1,7 @@
 """Interests for publications that are not there yet: they wait at the producer, and are answered at once [SVS-PS §8].
 
-So a publication comes half a round trip after it was made. An Interest is asked again before its lifetime ends, so that
-one is always waiting; who hears of a number asks for it besides, and takes what comes first.
+So a publication comes half a round trip after it was made. An Interest is asked again when an eighth of its lifetime is
+left (`REFRESH`), so that one is always waiting; who hears of a number asks for it besides, and takes what comes first.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from roost.pubsub.blobs.names import Naming
 from roost.sync.port import Stream
 from roost.wire import Data
 
-LIFETIME_MS: Final = 4000
-REFRESH_MS: Final = 3500
+REFRESH: Final = 7, 8  # of the lifetime; in half a second of 4 an Interest crosses a network, and is asked once more
 
 Came: TypeAlias = Callable[[Stream, int, Data, int], list[Effect]]
 
@@ -32,14 +31,16 @@ class Prefetching:
         self._naming: Final = naming
         self._came: Final = came
         self._tickets: Final[dict[tuple[Stream, int], int]] = {}  # bound: what `aim` is given, for each stream
+        self._lifetimes_ms: Final[dict[Stream, int]] = {}  # bound: the streams of the group
         self._timers: Final = Timetable()
         self._timed: Final[dict[int, tuple[Stream, int]]] = {}  # by ticket; bound: as above
 
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def aim(self, stream: Stream, low: int, high: int, now: int) -> list[Effect]:
+    def aim(self, stream: Stream, low: int, high: int, lifetime_ms: int, now: int) -> list[Effect]:
         """Have an Interest wait for each of these numbers, both inclusive, and for none behind them."""
+        self._lifetimes_ms[stream] = lifetime_ms
         effects: list[Effect] = []
         for other, number in list(self._tickets):
             if other == stream and number > high:
@@ -90,9 +91,10 @@ class Prefetching:
             return self._asking.check(data, checked, now)
 
         name = self._naming.publication(stream, number)
-        effects = self._asking.ask(Question(name, can_be_prefix=True, lifetime_ms=LIFETIME_MS), answered, now)
+        lifetime_ms = self._lifetimes_ms[stream]
+        effects = self._asking.ask(Question(name, can_be_prefix=True, lifetime_ms=lifetime_ms), answered, now)
         ticket = self._asking.last_ticket
         self._tickets[stream, number] = ticket
         self._timed[ticket] = stream, number
-        self._timers.set(ticket, now + REFRESH_MS * MS)
+        self._timers.set(ticket, now + lifetime_ms * MS * REFRESH[0] // REFRESH[1])
         return effects

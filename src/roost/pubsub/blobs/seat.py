@@ -1,33 +1,56 @@
 """A sync member of an SVS-PS group on a face that its publisher and its subscriber share [SVS-PS §8].
 
+Each layer may have a verifier of its own (`Checkers`), as it has a signer of its own; Sync Interests have the one that
+is given for all.
+
 Whatever the sync member wants of the face gets tickets of the one `Asking` that both sides use, so that an answer finds
 who asked. What is known of publications is shared too.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from roost.forwarding.endpoint_effects import Delivered, Failed
 from roost.machine import Effect
 from roost.pubsub.asking import Asking
-from roost.pubsub.blobs.directory import Directory
+from roost.pubsub.blobs.directory import MAX_ANSWERED, MAX_ASKED, Directory
 from roost.pubsub.blobs.mapped_sync import MappedSvs
-from roost.pubsub.blobs.names import Naming
+from roost.pubsub.blobs.names import HELD, Naming
+from roost.pubsub.blobs.sealing import BlobOpening
 from roost.pubsub.membership import Membership
 from roost.pubsub.resident import Event
 from roost.trust.acceptance import Checker
 
 
+@dataclass(frozen=True, slots=True)
+class Checkers:
+    """Who verifies an application's Data, the transport's around it, answers to mapping queries; None: who does all."""
+
+    inner: Checker | None = None
+    outer: Checker | None = None
+    mapping: Checker | None = None
+
+
+SAME: Final = Checkers()
+
+
 class Seat:
     """Our place in one group."""
 
-    def __init__(self, sync: MappedSvs, verifier: Checker) -> None:
+    def __init__(
+        self, sync: MappedSvs, verifier: Checker, opening: BlobOpening | None = None, checkers: Checkers = SAME
+    ) -> None:
         self.sync: Final = sync
+        self.opening: Final = opening  # of what only some may read
         self.membership: Final = Membership(sync, verifier)
-        self.asking: Final = Asking(verifier, sync.group)
+        self.asking: Final = Asking(verifier if checkers.outer is None else checkers.outer, sync.group)
+        self.inner: Final = self.asking.vet(verifier if checkers.inner is None else checkers.inner)
+        self.mapping: Final = self.asking.vet(verifier if checkers.mapping is None else checkers.mapping)
         self.naming: Final = Naming(sync.group, sync.settings.version)
-        self.directory: Final = Directory()
+        self.directory: Final = Directory(max_asked=MAX_ASKED if sync.settings.version == 2 else MAX_ANSWERED)
+        self.held: Final = sync.group / HELD  # as a forwarding hint, it leads to members that carry
 
     def act(self, effects: list[Effect], now: int) -> list[Effect]:
         """Carry out what a command to the sync member returned."""

@@ -102,6 +102,8 @@ def _parts(content: bytes) -> tuple[Reading | None, tuple[Value, ...]]:
     values: tuple[Value, ...] = ()
     try:
         reading = decode_reading(content)
+        if reading.elsewhere is not None:  # the payload beside it is empty, and no value
+            return reading, ()
         values = tuple(values_of(reading.format, reading.payload))
     except BadPacket:
         pass  # what its panel signed is delivered all the same: to leave it out would be a silent gap

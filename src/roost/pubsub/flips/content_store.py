@@ -10,6 +10,8 @@ A last record that is cut off was never `Saved`, so nobody has heard of it. Anyt
 checksum is damage: what stood behind it is unknown. A topic that was not closed passes over `skip` numbers. If nothing
 was damaged, the numbers in between were never given away: `gaps` says so, and a publisher may say "nothing here".
 Of each topic the newest are kept, by number and by bytes. When most of the file is outdated it is replaced.
+A topic that is at rest may go on any time. Of more than `max_topics` at rest only the numbers are kept, and of more
+than `MAX_COUNTERS` not even those: who goes on with one of the oldest of them begins anew.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
+from roost.errors import InvalidInput
 from roost.machine.disk import Save
 
 CONTENT: Final = 1
 OPENED: Final = 2
 CLOSED: Final = 3
 COMPACT_BYTES: Final = 1 << 20
+MAX_COUNTERS: Final = 65_536
 _RATIO: Final = 3
 _HEAD: Final = Struct(">II")
 _HEAD_BYTES: Final = 12
@@ -44,6 +48,15 @@ class Shelf:
         self.closed = True
         self.gaps: Final[list[tuple[int, int]]] = []  # counters never used, low to high; bound: MAX_GAPS
 
+    def record_bytes(self, topic_bytes: int) -> int:
+        """What it takes on the disk."""
+        return self.size_bytes + (len(self.items) + 1) * (_HEAD_BYTES + _BODY.size + topic_bytes)
+
+    def clear(self) -> None:
+        """Keep only the counter."""
+        self.items.clear()
+        self.size_bytes = 0
+
     def put(self, counter: int, payload: bytes, max_items: int, max_bytes: int) -> None:
         """Keep one more; the oldest go."""
         self.items[counter] = payload
@@ -59,23 +72,37 @@ MAX_GAPS: Final = 64
 
 
 class ContentStore:
-    """All topics of one machine; made of what is found on the disk."""
+    """All topics of one machine; made of what is found on the disk, or told of it before anything is registered."""
 
-    def __init__(self, file: str, found: bytes, max_items: int, max_bytes: int, skip: int) -> None:
+    def __init__(
+        self, file: str, found: bytes, max_items: int, max_bytes: int, skip: int, max_topics: int = 1024
+    ) -> None:
         self.file: Final = file
         self.damaged = False
-        self.shelves: Final[dict[str, Shelf]] = {}  # bound: the topics that were ever registered here
+        self.is_kept = True  # False: nobody writes, so nothing is prepared for the disk
+        self.shelves: Final[dict[str, Shelf]] = {}  # bound: MAX_COUNTERS; at rest longest first
         self._max_items: Final = max_items
         self._max_bytes: Final = max_bytes
+        self._skip: Final = skip
+        self._max_topics: Final = max_topics
         self._ticket = 0
-        self._size = len(found)
+        self._size = 0
+        self._compact_at = COMPACT_BYTES
         self._replace = False
+        self.restore(found)
+
+    def restore(self, found: bytes) -> None:
+        """Take in what is on the disk; only while nothing is kept yet."""
+        if self.shelves:
+            raise InvalidInput(f"{self.file} is in use: what is on the disk comes before what is new")
+        self._size = len(found)
         self._restore(found)
+        self._trim()
         for shelf in self.shelves.values():
             if not shelf.closed or self.damaged:
                 if not self.damaged:
-                    shelf.gaps.append((shelf.counter, shelf.counter + skip - 1))
-                shelf.counter += skip
+                    shelf.gaps.append((shelf.counter, shelf.counter + self._skip - 1))
+                shelf.counter += self._skip
 
     def shelf(self, topic: str) -> Shelf:
         """The shelf of a topic, a new one if there is none."""
@@ -91,7 +118,16 @@ class ContentStore:
         """Have it saved that a topic is at rest."""
         shelf = self.shelf(topic)
         shelf.closed = True
-        return self._save([(CLOSED, topic, shelf.counter, b"")])
+        self.shelves[topic] = self.shelves.pop(topic)
+        save = self._save([(CLOSED, topic, shelf.counter, b"")])
+        self._trim()
+        return save
+
+    def give_up(self, topic: str) -> None:
+        """A topic is not ours after all: nothing is kept of it that was not there before."""
+        shelf = self.shelves.get(topic)
+        if shelf is not None and not shelf.counter:
+            del self.shelves[topic]
 
     def add(self, topic: str, payloads: list[bytes]) -> Save:
         """Keep payloads under the next counters, and have them saved, all or, after a crash, a first part."""
@@ -103,12 +139,24 @@ class ContentStore:
 
     def _save(self, records: list[tuple[int, str, int, bytes]]) -> Save:
         self._ticket += 1
-        counted = sum(shelf.size_bytes for shelf in self.shelves.values())
-        replace = self._replace or (self._size > COMPACT_BYTES and self._size > _RATIO * counted)
+        if not self.is_kept:
+            return Save(self.file, self._ticket, b"", replace=False)
+        if self._size > self._compact_at:
+            needed = sum(shelf.record_bytes(len(topic.encode())) for topic, shelf in self.shelves.items())
+            self._compact_at = max(COMPACT_BYTES, _RATIO * needed)
+            self._replace = self._replace or self._size > self._compact_at
+        replace = self._replace
         data = self._everything() if replace else b"".join([_record(*record) for record in records])
         self._replace = False
         self._size = len(data) if replace else self._size + len(data)
         return Save(self.file, self._ticket, data, replace)
+
+    def _trim(self) -> None:
+        at_rest = [topic for topic, shelf in self.shelves.items() if shelf.closed]
+        for topic in at_rest[: -self._max_topics]:
+            self.shelves[topic].clear()
+        for topic in at_rest[: max(0, len(self.shelves) - MAX_COUNTERS)]:
+            del self.shelves[topic]
 
     def _everything(self) -> bytes:
         parts: list[bytes] = []

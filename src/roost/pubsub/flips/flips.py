@@ -7,6 +7,7 @@ is answered by itself: a forwarder sends no Interest back to where it came from.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, TypeAlias
 
 from roost.machine import Effect, Randomness, earliest
@@ -29,7 +30,9 @@ class Flips:
 
     def __init__(self, settings: FlipsSettings, randomness: Randomness, found: bytes = b"", file: str = FILE) -> None:
         self.settings: Final = settings
-        self.store: Final = ContentStore(file, found, settings.store_items, settings.store_bytes, settings.skip)
+        self.store: Final = ContentStore(
+            file, found, settings.store_items, settings.store_bytes, settings.skip, settings.topics
+        )
         self.publishing: Final = Publishing(settings, randomness, self.store)
         self.subscribing: Final = Subscribing(settings, randomness)
 
@@ -55,6 +58,10 @@ class Flips:
         """Follow it no longer."""
         return self._out(self.subscribing.unsubscribe(topic), now)
 
+    def hold(self, topic: str, now: int, *, held: bool) -> list[Effect]:
+        """Ask for no more of a topic while whoever takes its content is busy, or go on."""
+        return self._out(self.subscribing.hold(topic, now, held=held), now)
+
     # -- the machine's verbs
 
     def start(self, now: int) -> list[Effect]:  # noqa: ARG002  the contract's shape
@@ -63,13 +70,7 @@ class Flips:
 
     def receive(self, event: Event, now: int) -> list[Effect]:
         """Take in an Interest, Data, or that something is on the disk."""
-        if isinstance(event, InterestArrived):
-            return self._out(self.publishing.interest(event, now), now)
-        if isinstance(event, Saved):
-            return self._out(self.publishing.saved(event, now), now) if event.file == self.store.file else []
-        if event.number == COLLISION:
-            return self._out(self.publishing.collision(event), now)
-        return self._out(self.subscribing.data(event, now), now)
+        return self._out(self._taken(event, now), now)
 
     def tick(self, now: int) -> list[Effect]:
         """Let time pass."""
@@ -87,17 +88,30 @@ class Flips:
             "interest_cache": (len(self.publishing.cache), self.settings.cached_interests),
         }
 
+    def _taken(self, event: Event, now: int) -> list[Effect]:
+        if isinstance(event, InterestArrived):
+            return self.publishing.interest(event, now)
+        if isinstance(event, Saved):
+            return self.publishing.saved(event, now) if event.file == self.store.file else []
+        if event.number == COLLISION:
+            return self.publishing.collision(event)
+        return self.subscribing.data(event, now)
+
     def _out(self, effects: list[Effect], now: int) -> list[Effect]:
-        """Answer our own Interests ourselves; the rest goes out."""
+        """Answer our own Interests ourselves; the rest goes out. One answer may lead to the next question."""
         out: list[Effect] = []
-        for effect in effects:
+        left = deque(effects)
+        while left:
+            effect = left.popleft()
+            event: Event
             if isinstance(effect, SendInterest) and effect.number != COLLISION and self._ours(effect):
                 event = InterestArrived(effect.hash, effect.number, effect.lifetime_ms, effect.payload, _HERE)
-                out += self.receive(event, now)
             elif isinstance(effect, SendData) and effect.token is _HERE:
-                out += self.receive(DataArrived(effect.hash, effect.number, effect.payload), now)
+                event = DataArrived(effect.hash, effect.number, effect.payload)
             else:
                 out.append(effect)
+                continue
+            left.extendleft(reversed(self._taken(event, now)))
         return out
 
     def _ours(self, interest: SendInterest) -> bool:

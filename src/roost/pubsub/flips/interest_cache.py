@@ -9,14 +9,29 @@ from roost.machine import MS
 from roost.pubsub.flips.identifiers import TopicHash
 from roost.pubsub.flips.port import InterestArrived
 
+MAX_ASKERS: Final = 8  # of one name: this machine itself, and whom its binding tells apart
+
+
+class _Waiting:
+    """Who waits for a name, and until when."""
+
+    __slots__ = ("askers",)
+
+    def __init__(self) -> None:
+        self.askers: Final[OrderedDict[object, int]] = OrderedDict()  # token → expiry; bound: MAX_ASKERS
+
+    @property
+    def expires(self) -> int:
+        return max(self.askers.values())
+
 
 class InterestCache:
-    """By name; the longest expiry of a name counts, the oldest name goes when there are too many."""
+    """By name and by who asks; the longest expiry counts, the oldest goes when there are too many."""
 
     def __init__(self, bound: int) -> None:
         self.bound: Final = bound
         self.dropped = 0
-        self._waiting: Final[OrderedDict[tuple[TopicHash, int], tuple[int, object]]] = OrderedDict()  # bound: `bound`
+        self._waiting: Final[OrderedDict[tuple[TopicHash, int], _Waiting]] = OrderedDict()  # bound: `bound`
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -24,16 +39,21 @@ class InterestCache:
     def keep(self, interest: InterestArrived, now: int) -> None:
         """Keep one for later."""
         name = (interest.hash, interest.number)
-        expires, _ = self._waiting.pop(name, (0, None))
-        self._waiting[name] = (max(expires, now + interest.lifetime_ms * MS), interest.token)
+        waiting = self._waiting.pop(name, None) or _Waiting()
+        self._waiting[name] = waiting
+        expires = max(waiting.askers.pop(interest.token, 0), now + interest.lifetime_ms * MS)
+        waiting.askers[interest.token] = expires
+        if len(waiting.askers) > MAX_ASKERS:
+            waiting.askers.popitem(last=False)
+            self.dropped += 1
         if len(self._waiting) > self.bound:
             self._waiting.popitem(last=False)
             self.dropped += 1
 
-    def take(self, topic: TopicHash, number: int, now: int) -> tuple[object] | None:
-        """Take out the Interest for a name, None if nobody waits any more; what comes is its token."""
-        expires, token = self._waiting.pop((topic, number), (0, None))
-        return (token,) if expires > now else None
+    def take(self, topic: TopicHash, number: int, now: int) -> list[object]:
+        """Take out who waits for a name, as their tokens; none if nobody does any more."""
+        waiting = self._waiting.pop((topic, number), None)
+        return [] if waiting is None else [token for token, expires in waiting.askers.items() if expires > now]
 
     def forget(self, topic: TopicHash) -> None:
         """Nobody will answer for this topic."""
@@ -42,5 +62,5 @@ class InterestCache:
 
     def expire(self, now: int) -> None:
         """Drop what nobody waits for any more."""
-        for name in [name for name, (expires, _) in self._waiting.items() if expires <= now]:
+        for name in [name for name, waiting in self._waiting.items() if waiting.expires <= now]:
             del self._waiting[name]

@@ -32,7 +32,7 @@ SAME_TOPIC: Final = 2
 REASONS: Final = {OTHER_TOPIC: "another topic has this hash", SAME_TOPIC: "another publisher has this topic"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ContentReply:
     """The payload of a CONTENT_REP."""
 

@@ -137,8 +137,17 @@ class Missed(Effect):
 
 
 @dataclass(frozen=True, slots=True)
+class BegunAnew(Effect):
+    """The publisher lost what it had: we were at `place`, it numbers anew, and content comes from `number` on."""
+
+    topic: str
+    place: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class WentStale(Effect):
-    """The publisher said when its next content comes, and it did not."""
+    """The publisher said when its next content comes, and it did not; or nobody answers, then `due_ms` may be 0."""
 
     topic: str
     number: int

@@ -41,10 +41,11 @@ from roost.pubsub.flips.port import (
 )
 from roost.pubsub.flips.settings import FlipsSettings, Sharing
 
+MAX_UNSAVED: Final = 256  # contents of a topic that wait for the disk
 _MIN_ALIAS_MS: Final = 1000
 
 
-@dataclass(slots=True)
+@dataclass
 class Publication:
     """A row of publish_table."""
 
@@ -57,7 +58,7 @@ class Publication:
     ready: bool = False
     last_publish_time: int = 0
     sent_up_to: int = 0  # counters below this are on the disk, so they may be given away
-    pending: list[tuple[int, int, int]] = field(default_factory=list)  # ticket, counter behind it, next_ms
+    pending: list[tuple[int, int, int]] = field(default_factory=list)  # ticket, counter behind it, next_ms; MAX_UNSAVED
 
 
 class Publishing:
@@ -93,8 +94,10 @@ class Publishing:
         row = self._row(topic)
         del self.table[row.hash]
         self.cache.forget(row.hash)
-        effects: list[Effect] = [self._store.close(topic)] if row.ready else []
-        return [*effects, Release(row.hash)]
+        if not row.ready:
+            self._store.give_up(topic)
+            return [Release(row.hash)]
+        return [self._store.close(topic), Release(row.hash)]
 
     def publish(self, topic: str, content: bytes, now: int) -> list[Effect]:
         """Publish; `Published` follows when it is on the disk."""
@@ -104,6 +107,8 @@ class Publishing:
         if len(content) > self._settings.max_content_bytes:
             limit = self._settings.max_content_bytes
             raise InvalidInput(f"content of {len(content)} bytes is too large: {limit} is the limit here")
+        if len(row.pending) >= MAX_UNSAVED:
+            raise Backpressure(f"{MAX_UNSAVED} contents of {topic} wait for the disk", 10)
         size = self._settings.segment_bytes
         parts = [content[low : low + size] for low in range(0, len(content), size)] or [b""]
         now_ms = now // MS
@@ -198,6 +203,7 @@ class Publishing:
 
     def _lost(self, row: Publication, reason: int) -> list[Effect]:
         del self.table[row.hash]
+        self._store.give_up(row.topic)
         return [Release(row.hash), _collided(row.topic, reason)]
 
     def _asked_for_topic(self, row: Publication, interest: InterestArrived) -> list[Effect]:
@@ -219,8 +225,10 @@ class Publishing:
         if ahead < 0 and payload is not None:
             return [self._data(row, interest.number, payload, interest.token)]
         if ahead < 0:
-            if any(low <= counter <= high for low, high in row.shelf.gaps):
-                return [self._data(row, interest.number, self._nothing(row, now, 0), interest.token)]
+            for low, high in row.shelf.gaps:
+                if low <= counter <= high:
+                    payload = self._nothing(row, high + 1, now, 0)
+                    return [SendData(row.hash, interest.number, _MIN_ALIAS_MS, payload, interest.token)]
             self.ignored += 1
         elif ahead <= self._settings.window:
             self.cache.keep(interest, now)
@@ -232,28 +240,29 @@ class Publishing:
         """The latest content under the name of a SUB_REQ; it goes stale with the next one."""
         latest = row.shelf.items.get(row.sent_up_to - 1)
         if latest is None:
-            payload = self._nothing(row, now, layout.ALIAS)
+            payload = self._nothing(row, row.sent_up_to, now, layout.ALIAS)
         else:
             payload = latest[:1] + bytes((latest[1] | layout.ALIAS,)) + latest[2:]
         until = layout.decode_content(payload).next_ms - now // MS
         lifetime = max(_MIN_ALIAS_MS, min(self._settings.content_lifetime_ms, until))
         return SendData(row.hash, interest.number, lifetime, payload, interest.token)
 
-    def _nothing(self, row: Publication, now: int, flags: int) -> bytes:
-        """There is no content under this number; what comes next, and when."""
+    def _nothing(self, row: Publication, behind: int, now: int, flags: int) -> bytes:
+        """There is no content under this number; which comes next, and when."""
         flags |= layout.EMPTY | (0 if row.interval_ms else layout.EVENT_DRIVEN)
         next_ms = (max(row.last_publish_time, now) if not row.interval_ms else now) // MS + row.interval_ms
-        return ContentReply(flags, 0, ring.at(row.sent_up_to), next_ms, b"").encode()
+        return ContentReply(flags, 0, ring.at(behind), next_ms if behind == row.sent_up_to else now // MS, b"").encode()
 
     def _give_away(self, row: Publication, high: int, now: int) -> list[Effect]:
         effects: list[Effect] = []
         for counter in range(row.sent_up_to, high):
             number = ring.at(counter)
-            waiting = self.cache.take(row.hash, number, now)
-            if waiting is not None or self._settings.push:
-                payload = row.shelf.items.get(counter)
-                if payload is not None:
-                    effects.append(self._data(row, number, payload, waiting[0] if waiting else None))
+            askers = self.cache.take(row.hash, number, now)
+            if not askers and self._settings.push:
+                askers = [None]
+            payload = row.shelf.items.get(counter)
+            if payload is not None:
+                effects += [self._data(row, number, payload, token) for token in askers]
         row.sent_up_to = high
         return effects
 

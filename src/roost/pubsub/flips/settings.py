@@ -10,6 +10,7 @@ from roost.errors import BadConfig
 from roost.pubsub.flips.payload import MAX_CONTENT_BYTES
 
 MAX_LIFETIME_MS: Final = 16_000  # of a question to an event-driven publisher
+SIGNED_SEGMENT_BYTES: Final = 1256  # as `segment_bytes`, with room for an Ed25519, ECDSA or HMAC signature
 WINDOW: Final = 16  # numbers ahead of the next one that a publisher takes questions for
 
 
@@ -70,7 +71,7 @@ class Following:
     after: int | None = None  # go on behind this number; None begins with the latest content
     patient: bool = False  # go on asking when the publisher is silent, instead of giving up
     pipeline: int = 1  # numbers asked at once of an event-driven publisher
-    overlap_ms: int = 0  # ask an event-driven publisher again this long before the last question expires
+    overlap_ms: int = 0  # ask an event-driven publisher again this long before, always within `lifetime_ms`
     adaptive: bool = False  # take content for lost when it is late, instead of when the Interest expires
 
     def __post_init__(self) -> None:

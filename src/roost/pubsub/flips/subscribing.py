@@ -3,9 +3,10 @@
     –        subscribe            SUB_REQ → PENDING
     PENDING  Data of a SUB_REQ    of any try: next_* taken, delivered unless empty → waiting
              time-out             again under a new number; after the last one: over, or patient
-    waiting  next_timestamp − T   CONTENT_REQ → asked
+    waiting  next_timestamp − T   CONTENT_REQ → asked; at once while the difference of the clocks is not known
     asked    Data                 delivered once and in order; next_* taken → waiting
-             time-out             the same name again; after the last try → PENDING, without forgetting the place
+             time-out             the same name again; after the last try → PENDING, without forgetting the place,
+                                  unless the publisher then says that it is behind it: it lost what it had
     any      another number, or an alias of old: ignored
 
 A time-out is the Interest's lifetime and up to 5 % more, never less: an Interest that is repeated while the first is
@@ -23,6 +24,7 @@ from roost.pubsub.flips import ring
 from roost.pubsub.flips.identifiers import TopicHash, checked_topic, is_subscription, subscription_number, topic_hash
 from roost.pubsub.flips.payload import ContentReply, decode_content
 from roost.pubsub.flips.port import (
+    BegunAnew,
     DataArrived,
     Deliver,
     Missed,
@@ -37,6 +39,8 @@ from roost.pubsub.flips.subscription import Question, Subscription
 
 CATCH_UP: Final = 8  # numbers that are known to be there, asked at once
 MAX_HOLES: Final = 3
+SILENT_TRIES: Final = 5  # of content that may come at any time, each long: 46 s
+SUSPICIOUS_TRIES: Final = 3  # of content that its publisher says it is not near yet
 MAX_PARTS: Final = 4096
 MAX_PAUSE: Final = 5  # doublings of the pause of a patient subscription
 
@@ -80,6 +84,17 @@ class Subscribing:
             del self.table[row.hash]
         return []
 
+    def hold(self, topic: str, now: int, *, held: bool) -> list[Effect]:
+        """Ask for nothing more of a topic, or go on; what is under way still comes."""
+        row = self.table.get(topic_hash(topic, self._settings.hash_bits))
+        if row is None or row.held == held:
+            return []
+        row.held = held
+        if held:
+            row.ask_at = row.stale_at = None
+            return []
+        return self._schedule(row, now) if row.subscribed and not row.questions else []
+
     # -- events
 
     def data(self, data: DataArrived, now: int) -> list[Effect]:
@@ -95,11 +110,20 @@ class Subscribing:
         if is_subscription(data.number):
             return self._answered(row, reply, data.signer, now)
         question = row.questions.pop(data.number)
-        if question.tries == 1:
-            row.rtt.measured(now - max(question.first_asked, min(now, row.expected(self._settings.skew_ms))))
+        if question.tries == 1 and row.is_there(data.number):
+            row.rtt.measured(now - question.first_asked)
+        elif question.tries == 1 and row.knows_clock and not row.event_driven:
+            expected = row.expected(self._settings.skew_ms, now)
+            row.rtt.measured(now - max(question.first_asked, min(now, expected)))
         if data.number == row.next_number:
             row.measure(question, self._settings.lead_ms, now)
         row.early[data.number] = (reply, data.signer)
+        if not row.is_there(data.number):
+            row.newest = data.number
+        if row.following.adaptive and row.event_driven:  # what is before it is there, too, and was lost
+            for number, other in row.questions.items():
+                if row.is_there(number):
+                    other.due = min(other.due, now + row.rtt.rto)
         return self._deliver_in_order(row, now)
 
     def tick(self, now: int) -> list[Effect]:
@@ -157,6 +181,9 @@ class Subscribing:
         if len(row.begun) > tries:
             row.begun.clear()
         effects = self._sub_request(row, now)
+        if not row.stale:  # whoever published it may be dead since before we began
+            row.stale = True
+            effects.append(WentStale(row.topic, row.next_number or 0, row.next_ms))
         pause = self._settings.lifetime_ms << min(row.sub_transmit_count - tries, MAX_PAUSE)
         row.sub_due = now + self._later(pause)
         return effects
@@ -169,6 +196,7 @@ class Subscribing:
         row.subscribed = True
         row.sub_due = None
         row.begun.clear()
+        row.is_behind = False
         effects: list[Effect] = [Subscribed(row.topic, reply.next_number)]
         latest = ring.step(reply.next_number, -1)
         empty = bool(reply.flags & layout.EMPTY)
@@ -183,6 +211,10 @@ class Subscribing:
             row.parts.clear()
         elif ring.distance(place, reply.next_number) <= 0:
             row.newest = None
+            row.is_behind = place != reply.next_number
+            if row.is_behind and row.in_vain == place:  # what we go on behind is of a store that is lost
+                effects.append(BegunAnew(row.topic, place, start))
+                row.begin_at(start, None if empty else latest)
         self._take_times(row, reply)
         if not empty and row.next_number == latest and (not reply.segment or row.parts):
             row.early[latest] = (reply, signer)
@@ -203,12 +235,8 @@ class Subscribing:
                 effects.append(Revived(row.topic, number))
             if not reply.flags & layout.EMPTY:
                 effects += self._part(row, number, reply, signer)
-        row.early = {
-            number: each for number, each in row.early.items() if ring.distance(row.next_number or 0, number) > 0
-        }
-        row.questions = {
-            number: each for number, each in row.questions.items() if ring.distance(row.next_number or 0, number) >= 0
-        }
+        row.early = {number: each for number, each in row.early.items() if row.is_soon(number)}
+        row.questions = {number: each for number, each in row.questions.items() if row.is_soon(number)}
         return effects + self._schedule(row, now)
 
     def _part(self, row: Subscription, number: int, reply: ContentReply, signer: str) -> list[Effect]:
@@ -233,20 +261,25 @@ class Subscribing:
         row.event_driven = bool(reply.flags & layout.EVENT_DRIVEN)
         vague = row.event_driven or reply.flags & (layout.MORE | layout.EMPTY)  # nothing to measure clocks by
         row.promised_ms = 0 if vague else reply.next_ms
-        if row.next_ms and reply.next_ms > row.next_ms and not row.event_driven:
-            row.interval_ms = reply.next_ms - row.next_ms
-        row.next_ms = reply.next_ms
+        if vague:
+            row.next_ms = reply.next_ms
+        else:
+            row.take_time(reply.next_ms)
 
     def _schedule(self, row: Subscription, now: int) -> list[Effect]:
         """Decide when the next content is asked for, and when its publisher counts as silent."""
         settings = self._settings
+        if row.held:
+            return []
         there = row.newest is not None and ring.distance(row.next_number or 0, row.newest) >= 0
-        expected = row.expected(settings.skew_ms)
+        expected = row.expected(settings.skew_ms, now)
         if there or row.event_driven:
             row.ask_at = now
             row.stale_at = None
         else:
-            row.ask_at = max(now, expected - row.lead(settings.lead_ms))
+            row.ask_at = max(now, expected - row.lead(settings.lead_ms)) if row.knows_clock else now
+            if expected <= now:
+                expected = now + row.interval_ms * MS
             grace = max(row.interval_ms, 2 * settings.lifetime_ms) * MS
             row.stale_at = None if row.stale else max(now, expected) + grace
         return self._ask(row, now) if row.ask_at <= now else []
@@ -273,29 +306,45 @@ class Subscribing:
         lifetime_ms = self._settings.lifetime_ms
         following = row.following
         question.asked = now
-        if row.event_driven:
+        there = row.is_there(number)
+        expected = row.expected(self._settings.skew_ms, question.first_asked)
+        if row.event_driven and not (following.overlap_ms and number == row.next_number):
             lifetime_ms = min(lifetime_ms << min(row.idle, 3), MAX_LIFETIME_MS)
-        question.due = now + self._later(lifetime_ms)
-        if row.event_driven and following.overlap_ms:
+        is_open = not (
+            row.event_driven or row.knows_clock or there
+        )  # it may come at any time: no gap between questions
+        if is_open:
+            until_promised = min(max(0, (expected - now) // MS), MAX_LIFETIME_MS)
+            lifetime_ms = min(max(lifetime_ms << min(row.idle, 1), lifetime_ms + until_promised), MAX_LIFETIME_MS)
+        question.due = now + self._later(lifetime_ms - (self._settings.lead_ms if is_open else 0))
+        if following.adaptive and there:
+            question.due = min(question.due, now + row.rtt.rto)
+        elif row.event_driven and following.overlap_ms:
             question.due = now + max(lifetime_ms - following.overlap_ms, lifetime_ms // 2) * MS
         elif following.adaptive and not row.event_driven:
-            late = max(now, row.expected(self._settings.skew_ms)) + row.rtt.rto
-            question.due = min(question.due, late)
+            question.due = min(question.due, max(now, expected) + row.rtt.rto)
         return SendInterest(row.hash, number, lifetime_ms)
 
     def _lost(self, row: Subscription, number: int, question: Question, now: int) -> list[Effect]:
         """Nothing came in time: ask again, or begin anew."""
-        if row.event_driven and number == row.next_number:
+        if number == row.next_number and (row.event_driven or not row.knows_clock):
             row.idle += 1
-        if question.tries < self._settings.content_tries:
+        tries = self._settings.content_tries
+        if row.event_driven and not row.following.overlap_ms:
+            tries = min(tries, SILENT_TRIES)
+        if question.tries < (SUSPICIOUS_TRIES if row.is_behind else tries):
             question.tries += 1
             self.repeated += 1
-            if row.following.adaptive and not row.event_driven:
+            if row.following.adaptive:
                 row.rtt.backed_off()
             return [self._content_request(row, number, question, now)]
         effects: list[Effect] = []
-        if row.newest is not None and ring.distance(number, row.newest) >= 0 and number == row.next_number:
-            effects += self._hole(row, number)
+        if number == row.next_number and row.is_there(number):
+            if row.suspect == number:  # and its publisher has answered since it was asked for in vain
+                effects += self._hole(row, number)
+            row.suspect = number
+        elif number == row.next_number:
+            row.in_vain = number
         return effects + self._begin(row, now)
 
     def _hole(self, row: Subscription, number: int) -> list[Effect]:

@@ -20,12 +20,12 @@ class DiskWatch:
 
     def __init__(self, repo: Name) -> None:
         self._repo: Final = repo
-        self._refuses = False
+        self.refuses = False  # of late
 
     def receive(self, event: Written | Unwritten) -> list[Effect]:
         """Take in what became of a batch."""
-        before, self._refuses = self._refuses, isinstance(event, Unwritten)
-        if before == self._refuses:
+        before, self.refuses = self.refuses, isinstance(event, Unwritten)
+        if before == self.refuses:
             return []
         repo = ("repo", str(self._repo))
         if isinstance(event, Unwritten):

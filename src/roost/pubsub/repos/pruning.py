@@ -3,6 +3,9 @@
     kept(entries)      a reading with lineage came: what it may replace is marked (`pubsub.repos.replacing`)
     tick               some streams: the oldest readings looked at, what is due handed to the shelf to drop
 
+Parts of large payloads (`roost.repo.payloads`) have no rule, whatever pattern matches them: they go when the reading
+has gone that they belong to, and their bytes count as its own.
+
 A round over all streams begins every `ROUND`. Work per tick is bounded in streams and in readings, and one drop is
 under way at a time. What goes is not recorded for other repos: each keeps as long as its own rules say.
 
@@ -17,12 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from roost.errors import BadPacket
 from roost.machine import MS, SECOND, Effect, Note
 from roost.naming import Name
 from roost.naming.building import numbered
+from roost.naming.topic import TopicFilter
 from roost.pubsub.repos.replacing import Replacing
 from roost.repo.cause import REPLICATION
 from roost.repo.holdings import Holdings
+from roost.repo.payloads import owner_of, parts_of, read_part
 from roost.repo.retention import Held, Rule, Rules, due
 from roost.repo.shelf import Shelf
 from roost.repo.shelving import event_time
@@ -33,6 +39,8 @@ ROUND: Final = 60 * SECOND
 PAUSE: Final = 20 * MS  # between two ticks of a round
 STREAMS_PER_TICK: Final = 128
 READINGS_PER_TICK: Final = 512
+PARTS_PER_TICK: Final = 256  # which are large
+_NO_RULE: Final = Rule(TopicFilter("#"))
 
 
 class Pruning:
@@ -46,6 +54,7 @@ class Pruning:
         self._shelf: Final = shelf
         self._holdings: Final = holdings
         self._rules: Final = rules
+        self._panel_at: Final = len(rules.group) + 1
         self._left: list[Name] = []  # streams to look at in this round, the next one last; bound: the holdings
         self._unread: list[tuple[Name, int]] = []  # streams that replace others, from which number on; bound: as above
         self._read_all = rules.replacing
@@ -105,11 +114,19 @@ class Pruning:
             self._unread = [(stream, 1) for stream in self._left if self._rules.may_replace(stream)]
 
     def _prune(self, stream: Name, now: int) -> list[Effect]:
+        owner = owner_of(stream, self._panel_at)
+        if owner is not None:
+            return self._prune_parts(stream, owner, now)
+        parts = self._parts_of(stream)
+        effects = self._prune_parts(parts, stream, now)
+        if self._dropping:
+            self._left.append(stream)  # as soon as its size is known again
+            return effects
         rule = self._rules.of(stream)
         holding = self._holdings.of(stream)
         if rule is None or not rule.bounds or holding.count <= 1:
             return []
-        count, size_bytes = holding.count, holding.size_bytes
+        count, size_bytes = holding.count, holding.size_bytes + self._holdings.of(parts).size_bytes
         crowded = (rule.max_count and count > rule.max_count) or (rule.max_bytes and size_bytes > rule.max_bytes)
         limit = READINGS_PER_TICK if crowded else 1
         oldest = self._oldest(stream, rule, limit, now)
@@ -122,6 +139,35 @@ class Pruning:
         if oldest and rule.replaced_by is not None:
             self._blocked += due(rule, count, size_bytes, [oldest[0]._replace(replaced=True)], now)
         return []
+
+    def _prune_parts(self, stream: Name, owner: Name, now: int) -> list[Effect]:
+        """Drop the oldest parts whose readings have gone, but not the newest of all."""
+        holding, readings = self._holdings.of(stream), self._holdings.of(owner)
+        if not readings.gone or holding.count <= 1:
+            return []
+        low = holding.lowest
+        high = 0
+        for number, wire in self._store.range(stream, low, holding.highest - 1, PARTS_PER_TICK):
+            try:
+                is_over = readings.is_gone(read_part(wire)[0])
+            except BadPacket:
+                is_over = True  # it is of no use to anybody
+            if not is_over:
+                break
+            high = number
+        return self._drop(stream, _NO_RULE, high, now) if high else []
+
+    def _parts_of(self, stream: Name) -> Name:
+        return parts_of(stream, self._panel_at)
+
+    def _parts_bytes(self, stream: Name, time: int) -> int:
+        """About how many bytes the parts of a reading of this time have."""
+        parts = self._parts_of(stream)
+        holding = self._holdings.of(parts)
+        if not time or not holding.count:
+            return 0
+        of_it = len(self._store.between(parts, time, time, PARTS_PER_TICK))
+        return of_it * holding.size_bytes // holding.count
 
     def _oldest(self, stream: Name, rule: Rule, limit: int, now: int) -> list[Held]:
         """The lowest readings, but not the newest; and none behind a gap if what fills it has to be replaced too."""
@@ -140,7 +186,8 @@ class Pruning:
                 time = times.get(number, 0)
             name = numbered(stream, number)
             replaced = rule.replaced_by is not None and self.replacing.is_replaced(stream, number, name)
-            oldest.append(Held(number, time, len(wire), replaced))
+            size_bytes = len(wire) + (self._parts_bytes(stream, time) if rule.max_bytes else 0)
+            oldest.append(Held(number, time, size_bytes, replaced))
         return oldest
 
     def _drop(self, stream: Name, rule: Rule, high: int, now: int) -> list[Effect]:

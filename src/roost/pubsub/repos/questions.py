@@ -76,6 +76,10 @@ class Holdings(Protocol):
         """Which runs of numbers that touch low to high were dropped on purpose, rising."""
         ...
 
+    def is_held(self, stream: Name, number: int) -> bool:
+        """Whether a number of a stream is here, as far as the table knows."""
+        ...
+
     def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
         """Which runs of numbers below the highest are missing, rising, at most `limit`."""
         ...
@@ -195,7 +199,7 @@ class Questions:
             if left < 0:
                 break
             readings.append(wire)
-        last = found[len(readings) - 1][0] if readings else low
+        last = found[len(readings) - 1][0] if len(readings) < len(found) else high
         numbers = {number for number, _ in found[: len(readings)]}
         complete = len(readings) + sum(min(run[1], high) - run[0] + 1 for run in dropped) == high - low + 1
         effects = [] if complete else self._look_after(stream, low, min(high, last), numbers, dropped, now)
@@ -204,7 +208,7 @@ class Questions:
     def _look_after(
         self, stream: Name, low: int, high: int, numbers: set[int], dropped: list[tuple[int, int]], now: int
     ) -> list[Effect]:
-        """Find out which of the missing readings are here, but damaged: lists leave those out."""
+        """Find out which of the missing readings are held, but damaged, or lost when what was damaged was left out."""
         effects: list[Effect] = []
         ends = dict(dropped)  # where a run begins → where it ends
         looked = 0
@@ -214,9 +218,12 @@ class Questions:
                 number = ends[number]
             elif number not in numbers:
                 looked += 1
+                name = numbered(stream, number)
                 try:
-                    self._store.get(numbered(stream, number))
-                except Damaged as damage:
-                    effects += self._damaged(damage.name, now)
+                    is_lost = self._store.get(name) is None and self._holdings.is_held(stream, number)
+                except Damaged:
+                    is_lost = True
+                if is_lost:
+                    effects += self._damaged(name, now)
             number += 1
         return effects

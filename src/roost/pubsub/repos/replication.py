@@ -123,6 +123,13 @@ class Replication:
             return []
         return self._begin(repo, follow.known, now)
 
+    def lacking(self, repo: Name) -> int:
+        """How many records of a repo are known, and not done with here."""
+        follow = self._follows.get(repo)
+        if follow is None:
+            return 0
+        return follow.known - follow.cursor + follow.flying + sum(late.repo == repo for late in self._late.values())
+
     def tick(self, now: int) -> list[Effect]:
         """Try late records again."""
         effects: list[Effect] = []

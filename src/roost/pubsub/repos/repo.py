@@ -13,7 +13,7 @@ readings can be verified when who made them sleeps.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -139,7 +139,7 @@ class Repo:
         self.events: Final = Events(name, signer, self._latest_names, now)
         self.holdings: Final = Versioned(name / HOLDINGS, signer, lambda: encode_holdings(self.shelf.holdings))
         self.pruning: Final = Pruning(store, self.shelf, self.shelf.holdings, Rules(group.name, settings.retention))
-        self._disk: Final = DiskWatch(name)
+        self.disk: Final = DiskWatch(name)
         self._tells: Final = settings.tells
         self._started = False
         self._commanders: Final[dict[Name, Commander]] = {}  # bound: MAX_PEERS
@@ -184,6 +184,16 @@ class Repo:
         """Have packets that are kept here on `copies` repos in all; `then` gets why they are not, or nothing."""
         return self._settle(self.copying.copy(packets, copies, then, now), now)
 
+    def spread(self, packets: Sequence[Data], then: Copied, now: int) -> list[Effect]:
+        """Have packets that are kept here at every other repo that answers; `then` comes when each has answered."""
+        return self._settle(self.copying.spread(packets, then, now), now)
+
+    def keep_certificates(self, known: Iterable[Data], now: int) -> list[Effect]:
+        """Keep certificates of the group that are known here as those that are fetched: whoever lacks one asks us."""
+        group = self.place.group.name
+        lacking = [each for each in known if each.name.starts_with(group) and self._certificate(each.name) is None]
+        return self._settle([effect for each in lacking for effect in self._certified(each, now)], now)
+
     # -- the machine's verbs
 
     def start(self, now: int) -> list[Effect]:
@@ -208,7 +218,7 @@ class Repo:
         if isinstance(event, Asked):
             effects = self._asked(event, now)
         elif isinstance(event, (Written, Unwritten)):
-            effects = self._disk.receive(event) + self.shelf.receive(event, now) + self.recording.kept(now)
+            effects = self.disk.receive(event) + self.shelf.receive(event, now) + self.recording.kept(now)
         elif isinstance(event, Saved):
             effects = []
         else:
