@@ -215,7 +215,7 @@ def test_what_is_no_packet_costs_only_itself() -> None:
 
 def test_batches_mean_the_same_as_one_at_a_time() -> None:
     together, apart = Bench(), Bench()
-    wires = [encode(Interest(name(n % 4))) for n in range(8)]
+    wires = [encode(Interest(name(n))) for n in range(8)]
     singly = [wire for each in wires for wire in apart.give(A, each).get(UP, [])]
     assert together.give(A, *wires)[UP] == singly == wires
 
@@ -265,4 +265,60 @@ def test_every_table_is_bounded() -> None:
     assert [bench.ask(A, suffix) for suffix in range(3)] == [[UP], [UP], []]
     assert bench.forwarder.dropped == {"too many pending": 1}
     assert not bench.forwarder.open_face(9, HicnFaceSpec("one too many", local=False))
+    bench.after(20)
     assert bench.ask(A, 0) == [UP]
+
+
+def test_nobody_fills_the_table_for_days() -> None:
+    bench = Bench(pending_limit=100)
+    for suffix in range(50):
+        bench.ask(A, suffix, lifetime_ms=2_147_450_880)
+        bench.ask(OTHER, 1000 + suffix, lifetime_ms=2_147_450_880)
+    assert bench.ask(B, 2000) == [UP]  # who has the most makes room
+    assert len(bench.forwarder.table.pending) <= 100
+    bench.after(65_535)
+    assert not bench.forwarder.table.pending
+
+
+def test_a_full_table_still_lets_others_join() -> None:
+    bench = Bench(pending_limit=100)
+    for suffix in range(50):
+        bench.ask(A, suffix)
+        bench.ask(OTHER, 1000 + suffix)
+    assert bench.ask(B, 0) == []
+    assert bench.answer(UP, 0) == [A, B]
+
+
+def test_what_comes_back_from_who_was_asked_joins_and_goes_nowhere() -> None:
+    bench = Bench(strategy=StrategyKind.REPLICATION)
+    bench.forwarder.add_route(PREFIX, OTHER)
+    assert bench.ask(A) == [UP, OTHER]
+    for _ in range(3):
+        bench.after(100)
+        assert bench.ask(OTHER) == []
+    bench.after(700)
+    assert bench.ask(OTHER) == [UP]  # so late it is a question of its own
+    assert bench.answer(UP) == [A, OTHER]
+
+
+def test_pauses_between_retransmissions_double() -> None:
+    bench = Bench()
+    assert bench.ask(A) == [UP]
+    passed = 0
+    for _ in range(100):
+        bench.after(10)
+        passed += bench.ask(A) == [UP]
+    assert passed == 5  # after 20, 40, 80, 160 and 320 ms
+
+
+@pytest.mark.parametrize(("lifetime_ms", "answered"), [(0, False), (5, False), (2000, True)])
+def test_a_name_that_is_not_pending_any_more_does_not_go_round(lifetime_ms: int, answered: bool) -> None:
+    bench = Bench()
+    assert bench.ask(A, 0, lifetime_ms) == [UP]
+    if answered:  # as a THCD_REP is, by which no cache answers copies
+        assert bench.answer(UP, 0, lifetime_ms=0) == [A]
+    bench.after(6)
+    assert bench.ask(OTHER, 0, lifetime_ms) == []
+    assert bench.ask(A, 0, lifetime_ms) == [UP]
+    bench.after(500 if lifetime_ms < 2000 else 2000)
+    assert bench.ask(OTHER, 0, lifetime_ms) == [UP]

@@ -7,7 +7,7 @@ for it, so `checksum_holds` takes the label's field as zero, which is what its m
 
 from __future__ import annotations
 
-from struct import pack, unpack
+from struct import pack
 from typing import Final
 
 NOT_COMPUTED: Final = 0xFFFF
@@ -38,9 +38,6 @@ def patched(found: int, before: bytes, after: bytes) -> int:
 
 
 def _folded_sum(data: bytes) -> int:
-    if len(data) % 2:
-        data += b"\0"
-    total: int = sum(unpack(f"!{len(data) // 2}H", data))
-    while total > 0xFFFF:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
+    """The sum of all 16-bit words with the carry added: what is left of the whole number by 0xFFFF."""
+    whole = int.from_bytes(data + b"\0" if len(data) % 2 else data, "big")
+    return whole % 0xFFFF or (0xFFFF if whole else 0)

@@ -5,19 +5,21 @@
               cached and stale         as if nothing were known
               pending, another face    joined: the expiry moves to the later one, nothing is sent
               pending, the same face   sent again, the expiry moves to the later one
+              came round a loop        as joined (`Pending.goes_on_again`), or dropped (`roost.hicn.lately`)
     Data      pending, asked there     sent to every face that asked, then cached
               pending, asked elsewhere dropped; the question stays
               nothing pending          from a local face cached, over what is there; from others dropped
 
-Lifetime 0 means of an Interest that it does not wait, of a Data that it is never cached. Hits do not move an entry, so
-the cache forgets what came first. Interests leave as they came, byte for byte; Data gets its path label. hicn-light
-looks at expiry when it next meets a name; here `tick` removes what has expired, which nobody can tell from outside but
-by the memory it takes.
+Lifetime 0 means of an Interest that it does not wait, of a Data that it is never cached. No Interest waits longer than
+`longest_wait_ms`, and a table that is full is emptied where it holds the most, so nobody can fill it for long. Hits do
+not move an entry, so the cache forgets what came first. Interests leave as they came, byte for byte; Data gets its path
+label. hicn-light looks at expiry when it next meets a name; here `tick` removes what has expired, which nobody can tell
+from outside but by the memory it takes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from roost.errors import Backpressure, BadPacket
@@ -26,9 +28,9 @@ from roost.hicn.face import Arrived, CloseFace, HicnFaceSpec, Send
 from roost.hicn.fib import Fib
 from roost.hicn.head import Head, read_head
 from roost.hicn.label import label_at, next_label, relabelled
-from roost.hicn.manifest import SuffixList
+from roost.hicn.lately import LOOP
 from roost.hicn.name import Prefix
-from roost.hicn.packet import Interest, encode, from_head
+from roost.hicn.packet import narrowed
 from roost.hicn.strategy import StrategyChoice, StrategyKind, choose
 from roost.hicn.table import HicnFace, HicnTable
 from roost.machine import MS, Effect, Randomness, Rejected
@@ -47,6 +49,7 @@ class HicnSettings:
     route_limit: int = 100_000
     face_limit: int = 4_096
     strategy: StrategyKind = StrategyKind.RANDOM
+    longest_wait_ms: int = 65_535  # what hicn-light 20.09 could read of a lifetime; FLIPS asks for 16 000 at most
 
 
 class HicnForwarder:
@@ -161,8 +164,8 @@ class HicnForwarder:
 
     def _on_interest(self, face: HicnFace, head: Head, now: int) -> None:
         names = head.wanted or [head.key]
-        expires = now + head.lifetime_ms * MS
-        onward = [key for key in names if not self._settled(face, key, expires, now)]
+        lifetime_ms = min(head.lifetime_ms, self.settings.longest_wait_ms)
+        onward = [key for key in names if not self._settled(face, key, lifetime_ms, now)]
         if not onward:
             return
         hops = [self.faces[hop] for hop in self.fib.lookup(head.key[:16]) if hop != face.id and hop in self.faces]
@@ -171,44 +174,52 @@ class HicnForwarder:
         if not chosen:
             self._drop("no route")
             return
-        if expires > now:
-            onward = [key for key in onward if self._wait(face, key, expires, now, chosen)]
+        onward = [key for key in onward if self._wait(face, key, lifetime_ms, now, chosen)]
         if onward:
-            wire = head.wire if len(onward) == len(names) else _narrowed(head, onward)
+            wire = head.wire if len(onward) == len(names) else narrowed(head, onward)
             for hop in chosen:
                 self._send(hop.id, wire)
 
-    def _settled(self, face: HicnFace, key: bytes, expires: int, now: int) -> bool:
-        """Answer from the cache, or join those who wait; returns whether that was all."""
+    def _settled(self, face: HicnFace, key: bytes, lifetime_ms: int, now: int) -> bool:
+        """Answer from the cache, join those who wait, or drop a copy of our own; returns whether that was all."""
         cached = self.table.fresh(key, now)
         if cached is not None:
             self.hits += 1
             self._send(face.id, relabelled(cached.wire, next_label(0, face.id), compact=cached.compact))
             return True
         entry = self.table.living(key, now)
-        if entry is None or face in entry.askers:
+        if entry is None:
+            if self.table.lately.is_copy(key, face.id, now):
+                self._drop("came round a loop")
+                return True
             return False
-        if self._has_room(face):
-            self.table.join(entry, face, expires)
+        asks_already = face in entry.askers
+        if asks_already and entry.goes_on_again(face, lifetime_ms, now):
+            return False
+        if asks_already or self.table.may_wait(face):
+            self.table.join(entry, face, now + lifetime_ms * MS)
+        else:
+            self._drop("too many pending")
         return True
 
-    def _wait(self, face: HicnFace, key: bytes, expires: int, now: int, hops: list[HicnFace]) -> bool:
+    def _wait(self, face: HicnFace, key: bytes, lifetime_ms: int, now: int, hops: list[HicnFace]) -> bool:
         """Note who asks and who is asked; returns whether there was room for it."""
         entry = self.table.living(key, now)
+        if lifetime_ms * MS < LOOP and not self.table.lately.note(key, face.id, now):
+            self._drop("too many pending")
+            return False
         if entry is None:
-            if not self._has_room(face):
+            if not lifetime_ms:
+                return True
+            if not self.table.make_room(face, self.faces.values()):
+                self._drop("too many pending")
                 return False
-            entry = self.table.add(key, expires)
-        self.table.join(entry, face, expires)
+            entry = self.table.add(key, now + lifetime_ms * MS)
+        entry.went_on(now)
+        self.table.join(entry, face, now + lifetime_ms * MS)
         for hop in hops:
             self.table.ask(entry, hop)
         return True
-
-    def _has_room(self, face: HicnFace) -> bool:
-        if self.table.has_room(face):
-            return True
-        self._drop("too many pending")
-        return False
 
     # ── Data ──
 
@@ -228,21 +239,11 @@ class HicnForwarder:
         label = label_at(head.wire, compact=head.compact)
         for asker in entry.askers:
             self._send(asker.id, relabelled(head.wire, next_label(label, asker.id), compact=head.compact))
-        self.table.keep(head, now)
+        if not self.table.keep(head, now) and entry.askers:
+            self.table.lately.note(key, entry.askers[0].id, now)
 
     def _send(self, face_id: int, wire: bytes) -> None:
         self._queues.setdefault(face_id, []).append(wire)
 
     def _drop(self, reason: str) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
-
-
-def _narrowed(head: Head, onward: list[bytes]) -> bytes:
-    """Return an Interest with a list that asks only for these names; one that is signed stays as it is."""
-    packet = from_head(head)
-    if not isinstance(packet, Interest) or packet.manifest is None or packet.signature is not None:
-        return head.wire
-    left = {int.from_bytes(key[16:], "big") for key in onward}
-    listed = packet.manifest
-    asked = sum(1 << at for at, suffix in enumerate(listed.suffixes) if listed.asked >> at & 1 and suffix in left)
-    return encode(replace(packet, manifest=SuffixList(listed.suffixes, asked)))

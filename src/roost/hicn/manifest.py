@@ -19,7 +19,7 @@ MAX_SUFFIXES: Final = 256
 _FIXED_BYTES: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuffixList:
     """Suffixes, and which of them are asked for as a bitmap: bit i stands for suffix i."""
 

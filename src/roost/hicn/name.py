@@ -19,7 +19,7 @@ MAX_SUFFIX: Final = 0xFFFF_FFFE
 _IPV4_ZEROS: Final = bytes(12)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, order=True)
 class HicnName:
     """A name prefix of 16 bytes and a suffix; equal names are the same content."""
 
@@ -58,7 +58,7 @@ class HicnName:
         return f"{IPv6Address(self.prefix)}|{self.suffix}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, order=True)
 class Prefix:
     """The first `length` bits of addresses: what a route is for. Written `abcd::/16`."""
 

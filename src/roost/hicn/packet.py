@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from struct import pack
 from typing import Final
@@ -39,7 +39,7 @@ class Form(Enum):
     COMPACT = "compact"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Interest:
     """A question for one name, or with `manifest` for several of one prefix; it may carry a payload instead."""
 
@@ -53,7 +53,7 @@ class Interest:
     signature: Signature | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Data:
     """The answer: content of a name. A lifetime of 0 means that nobody may answer with it again."""
 
@@ -175,3 +175,14 @@ def _label_of(data: Data) -> int:
     if not 0 <= data.path_label <= 255:
         raise BadPacket(f"a path label is 0 to 255, not {data.path_label}")
     return data.path_label
+
+
+def narrowed(head: Head, onward: list[bytes]) -> bytes:
+    """Return an Interest with a list that asks only for these names; one that is signed stays as it is."""
+    packet = from_head(head)
+    if not isinstance(packet, Interest) or packet.manifest is None or packet.signature is not None:
+        return head.wire
+    left = {int.from_bytes(key[16:], "big") for key in onward}
+    listed = packet.manifest
+    asked = sum(1 << at for at, suffix in enumerate(listed.suffixes) if listed.asked >> at & 1 and suffix in left)
+    return encode(replace(packet, manifest=SuffixList(listed.suffixes, asked)))

@@ -29,7 +29,7 @@ KEY_ID_BYTES: Final = 32
 _MAX_FIELD_BYTES: Final = 4 * 255
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Signature:
     """Who signed, how and when; `field_bytes` is the room its value has, the rest of which is padding."""
 

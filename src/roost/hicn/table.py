@@ -1,16 +1,27 @@
 """The one table of an hICN forwarder: names that somebody waits for, and Data that may be an answer again.
 
 Keyed by the 20 bytes of the name. What the forwarder does with an entry is in `roost.hicn.forwarder`.
+
+An Interest from a face that waits already is a retransmission, or a copy of our own that came round a loop of routes:
+without a nonce only time tells. A pause must have passed since the name went on, which doubles with each time it does.
+From a face that was itself asked for the name it takes the longest pause.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Final
 
 from roost.hicn.face import HicnFaceSpec
 from roost.hicn.head import Head
+from roost.hicn.lately import LOOP, Lately
 from roost.machine import MS
 from roost.machine.timetable import Timetable
+
+FIRST_PAUSE: Final = 20 * MS
+LONGEST_PAUSE: Final = 1000 * MS  # or half a lifetime if that is less: who renews a question does it so early at most
+_GO_AT_ONCE: Final = 16  # names, when there is no room
 
 
 class HicnFace:
@@ -22,7 +33,7 @@ class HicnFace:
         self.id: Final = face_id
         self.remote: Final = spec.remote
         self.local: Final = spec.local
-        self.wants: Final[set[bytes]] = set()  # names this face waits for; bound: half of pending_limit
+        self.wants: Final[dict[bytes, None]] = {}  # names it waits for, the first first; bound: half of pending_limit
         self.owes: Final[set[bytes]] = set()  # names this face was asked for that are pending; bound: pending_limit
 
     @property
@@ -34,7 +45,7 @@ class HicnFace:
 class Pending:
     """A name that somebody waits for: who, who was asked, and until when."""
 
-    __slots__ = ("asked", "askers", "expires", "key", "number")
+    __slots__ = ("asked", "askers", "expires", "key", "number", "pause", "sent")
 
     def __init__(self, key: bytes, number: int, expires: int) -> None:
         self.key: Final = key
@@ -42,6 +53,20 @@ class Pending:
         self.expires = expires
         self.askers: list[HicnFace] = []
         self.asked: list[HicnFace] = []
+        self.sent = 0  # when it last went on
+        self.pause = FIRST_PAUSE  # after that, before an asker may have it go on again
+
+    def goes_on_again(self, face: HicnFace, lifetime_ms: int, now: int) -> bool:
+        """Whether an Interest from one of the askers is a retransmission, and no copy that came round a loop."""
+        longest = min(LONGEST_PAUSE, max(LOOP, lifetime_ms * MS // 2))
+        pause = longest if face in self.asked else min(self.pause, longest)
+        return now - self.sent >= pause
+
+    def went_on(self, now: int) -> None:
+        """It was sent to those who are asked."""
+        if self.askers:
+            self.pause = min(2 * self.pause, LONGEST_PAUSE)
+        self.sent = now
 
 
 class Cached:
@@ -61,11 +86,13 @@ class HicnTable:
     def __init__(self, pending_limit: int, store_packets: int) -> None:
         self.pending: Final[dict[bytes, Pending]] = {}  # bound: pending_limit
         self.cached: Final[dict[bytes, Cached]] = {}  # bound: store_packets, what came first first
+        self.lately: Final = Lately(pending_limit)
         self._pending_limit: Final = pending_limit
         self._store_packets: Final = store_packets
         self._expiry: Final = Timetable()
         self._keys: Final[dict[int, bytes]] = {}  # number of a pending name → the name
         self._next_number = 0
+        self.displaced = 0
 
     def fresh(self, key: bytes, now: int) -> Cached | None:
         """Return what is cached under a name; what is stale goes."""
@@ -75,14 +102,15 @@ class HicnTable:
             return None
         return cached
 
-    def keep(self, head: Head, now: int) -> None:
-        """Cache a Data over what is there, for its lifetime."""
+    def keep(self, head: Head, now: int) -> bool:
+        """Cache a Data over what is there, for its lifetime; returns whether that answers copies that come round."""
         self.cached.pop(head.key, None)
         if not head.lifetime_ms or not self._store_packets:
-            return
+            return False
         if len(self.cached) >= self._store_packets:
             del self.cached[next(iter(self.cached))]
         self.cached[head.key] = Cached(head.wire, now + head.lifetime_ms * MS, compact=head.compact)
+        return head.lifetime_ms * MS >= LOOP
 
     def living(self, key: bytes, now: int) -> Pending | None:
         """Return the entry of a name that is waited for; one that has expired goes."""
@@ -92,9 +120,25 @@ class HicnTable:
             return None
         return entry
 
-    def has_room(self, face: HicnFace) -> bool:
+    def may_wait(self, face: HicnFace) -> bool:
         """Whether one more name may wait for a face, of which none may fill more than half of the table."""
-        return len(self.pending) < self._pending_limit and 2 * len(face.wants) < self._pending_limit
+        return 2 * len(face.wants) < self._pending_limit
+
+    def make_room(self, face: HicnFace, faces: Iterable[HicnFace]) -> bool:
+        """Whether there is room for one more entry, for a face.
+
+        When the table is full, who waits for the most names loses the oldest of them, unless that is the face itself.
+        """
+        if not self.may_wait(face):
+            return False
+        if len(self.pending) >= self._pending_limit:
+            largest = max(faces, key=_holdings)
+            if len(largest.wants) <= len(face.wants) + _GO_AT_ONCE:
+                return False
+            for key in list(islice(largest.wants, _GO_AT_ONCE)):
+                self.forget(key)
+                self.displaced += 1
+        return True
 
     def add(self, key: bytes, expires: int) -> Pending:
         """Make an entry for a name that has none."""
@@ -109,7 +153,7 @@ class HicnTable:
         self._expiry.set(entry.number, entry.expires)
         if face not in entry.askers:
             entry.askers.append(face)
-            face.wants.add(entry.key)
+            face.wants[entry.key] = None
 
     def ask(self, entry: Pending, face: HicnFace) -> None:
         """Note that a face was asked."""
@@ -124,7 +168,7 @@ class HicnTable:
             self._expiry.drop(entry.number)
             del self._keys[entry.number]
             for face in entry.askers:
-                face.wants.discard(key)
+                face.wants.pop(key, None)
             for face in entry.asked:
                 face.owes.discard(key)
 
@@ -143,9 +187,14 @@ class HicnTable:
 
     def expire(self, now: int) -> None:
         """Forget the questions whose time is over."""
+        self.lately.expire(now)
         for number in self._expiry.overdue(now):
             self.forget(self._keys[number])
 
     def deadline(self) -> int | None:
         """When the next question expires."""
         return self._expiry.deadline()
+
+
+def _holdings(face: HicnFace) -> int:
+    return len(face.wants)

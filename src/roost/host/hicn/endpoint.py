@@ -26,6 +26,7 @@ from roost.hicn.packet import INTEREST_LIFETIME_MS
 from roost.hicn.strategy import StrategyKind
 from roost.host.address import canonical
 from roost.host.datagram import DatagramSocket
+from roost.host.hicn.line import connected_socket
 from roost.host.hicn.serving import Handler, HicnDesk, HicnServing
 from roost.host.transport import MAX_BATCH, Counters
 
@@ -219,7 +220,7 @@ class HicnConnection:
         self._face: HicnEndpoint | None = None
 
     async def __aenter__(self) -> HicnEndpoint:
-        self._face = HicnEndpoint(await _connected(self._host, self._port, self._local_port))
+        self._face = HicnEndpoint(await connected_socket(self._host, self._port, self._local_port))
         return self._face
 
     async def __aexit__(
@@ -235,20 +236,3 @@ def hicn_connect(port: int, host: str = "127.0.0.1", *, local_port: int = 0) -> 
     A producer does well to keep its `local_port`: killed and started again, it is the same face to the forwarder.
     """
     return HicnConnection(host, port, local_port)
-
-
-async def _connected(host: str, port: int, local_port: int) -> socket.socket:
-    lookup = asyncio.get_running_loop().getaddrinfo
-    try:
-        family, _, _, _, address = (await lookup(host, port, type=socket.SOCK_DGRAM))[0]
-    except (socket.gaierror, OverflowError, UnicodeError):
-        raise BadConfig(f"{host}:{port} is no address of a forwarder") from None
-    sock = socket.socket(family, socket.SOCK_DGRAM)
-    try:
-        if local_port:
-            sock.bind(("", local_port))
-        sock.connect(address)
-    except (OSError, OverflowError) as error:
-        sock.close()
-        raise Disconnected(f"no face to {host}:{port} from port {local_port or 'any'}: {error}") from None
-    return sock

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from roost.host.datagram import DatagramSocket, SocketAddress
+from roost.host.datagram import SocketAddress
 from roost.host.transport import Counters
 
 
+class PeerLink(Protocol):
+    """What peers are reached by: the socket of a listener, or a way inside this process."""
+
+    def send(self, packets: list[bytes], address: SocketAddress, counters: Counters) -> None: ...
+
+
 class Peer:
-    """One peer, over the socket of a listener."""
+    """One peer, over a link."""
 
     __slots__ = ("address", "counters", "face", "link", "stays")
 
-    def __init__(self, face: int, link: DatagramSocket, address: SocketAddress, *, stays: bool) -> None:
+    def __init__(self, face: int, link: PeerLink, address: SocketAddress, *, stays: bool) -> None:
         self.face: Final = face
         self.link: Final = link
         self.address: Final = address
@@ -37,7 +43,7 @@ class Peers:
     def __init__(self, limit: int) -> None:
         self.evicted = 0
         self._limit: Final = limit
-        self._by_address: Final[OrderedDict[tuple[DatagramSocket, SocketAddress], Peer]] = OrderedDict()  # bound: limit
+        self._by_address: Final[OrderedDict[tuple[PeerLink, SocketAddress], Peer]] = OrderedDict()  # bound: limit
         self._by_face: Final[dict[int, Peer]] = {}  # as above
         self._next_face = 0
 
@@ -48,7 +54,7 @@ class Peers:
         """The peer behind a face."""
         return self._by_face.get(face)
 
-    def heard(self, link: DatagramSocket, address: SocketAddress) -> Peer | None:
+    def heard(self, link: PeerLink, address: SocketAddress) -> Peer | None:
         """The peer at an address, which has just been active."""
         peer = self._by_address.get((link, address))
         if peer is not None:
@@ -61,7 +67,7 @@ class Peers:
             return None
         return next((p for p in self._by_address.values() if not p.stays and not is_needed(p.face)), None)
 
-    def add(self, link: DatagramSocket, address: SocketAddress, *, stays: bool = False) -> Peer | None:
+    def add(self, link: PeerLink, address: SocketAddress, *, stays: bool = False) -> Peer | None:
         """Give a new peer a face; None if there is no room."""
         if len(self) >= self._limit:
             return None

@@ -1,8 +1,9 @@
 """The driver of an hICN forwarder: UDP sockets on one side, the machine on the other.
 
 An Interest or a command of an unknown peer makes a face for it, its Data does not, as with hicn-light; neither does
-what cannot be read. Peers on a loopback address are local: they may command, and push Data into the cache. A command
-from afar makes a face too, which is how its sender hears that it is refused.
+what cannot be read. A program of this machine that is gone without goodbye is noticed with the next packet to it, where
+hicn-light would go on sending there. Peers on a loopback address are local: they may command, and push Data into the
+cache. A command from afar makes a face too, which is how its sender hears that it is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from functools import partial
+from ipaddress import IPv6Address
 from types import TracebackType
 from typing import Final, Self
 
@@ -23,7 +25,10 @@ from roost.host.address import canonical, is_loopback
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.datagram import DatagramSocket, SocketAddress, count_in
-from roost.host.hicn.peers import Peer, Peers
+from roost.host.hicn.errors import gone, tell_of_errors
+from roost.host.hicn.line import Hear, InsideLine, InsideLink
+from roost.host.hicn.peers import Peer, PeerLink, Peers
+from roost.host.hicn.tun import DEFAULT, TunLink
 from roost.host.journal import Journal
 from roost.host.listen import listen_udp
 from roost.host.transport import MAX_BATCH
@@ -44,7 +49,10 @@ class HicnServer:
         self.clock: Final = clock or Clock()
         self.journal: Final = journal or Journal()
         self.peers: Final = Peers(forwarder.settings.face_limit)
+        self.buried = 0  # faces of programs that were killed
         self._links: Final[list[DatagramSocket]] = []  # bound: as many as were asked for
+        self._tuns: Final[list[TunLink]] = []  # as above
+        self._insides: Final[list[InsideLink]] = []  # bound: face_limit
         self._loop: Final = asyncio.get_running_loop()
         self._alarm: Final = Alarm(self.clock, self._tick)
 
@@ -59,15 +67,15 @@ class HicnServer:
         self._alarm.cancel()
         for link in self._links:
             link.close()
+        for tun in self._tuns:
+            tun.close()
         self._links.clear()
         self.journal.finish()
 
     def listen(self, host: str, port: int) -> str:
         """Receive on a UDP address; returns it as a URI. Raises `BadConfig` if it cannot be had."""
         sock = listen_udp(host, port)
-        link = DatagramSocket(sock)
-        self._links.append(link)
-        self._loop.add_reader(sock, partial(self._readable, link))
+        self._opened(sock)
         return canonical("udp", sock.getsockname())
 
     def connect(self, host: str, port: int) -> int:
@@ -84,7 +92,7 @@ class HicnServer:
             if link.sock.family == family and is_loopback(str(local[0])) <= is_loopback(str(address[0])):
                 if local[:2] == address[:2]:
                     raise BadConfig(f"{host}:{port} is this forwarder itself: connect it to another one")
-                peer = self.peers.heard(link, address) or self._admit(link, address, stays=True)
+                peer = self.peers.heard(link, address) or self._admit_from(link, address, stays=True)
                 if peer is None:
                     raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
                 peer.stays = True
@@ -93,9 +101,53 @@ class HicnServer:
             f"none of the addresses listened on reaches {host}:{port}: listen on one from which it can be reached"
         )
 
+    def dial(self, host: str, port: int) -> int:
+        """Make a face to another forwarder over a socket that hears nobody else; returns the face.
+
+        Raises `BadConfig` if there is no such host, `Backpressure` if there are too many faces.
+        """
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+            sock = socket.socket(family, socket.SOCK_DGRAM)
+            sock.connect(address)
+        except (OSError, UnicodeError) as error:
+            raise BadConfig(f"{host}:{port} cannot be reached: {error}") from None
+        peer = self._admit_from(self._opened(sock), address, stays=True)
+        if peer is None:
+            raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
+        return peer.face
+
+    def open_tun(self, name: str, locator: str) -> int:
+        """Make a TUN device for raw IPv6, `locator` being our address in it; returns the face to route names to.
+
+        Raises `BadConfig` if it cannot be had, `Backpressure` if there are too many faces.
+        """
+        link = TunLink(name, locator, self._from_tun)
+        self._tuns.append(link)
+        peer = self._admit(link, DEFAULT, f"tun {name}", local=False, stays=True)
+        if peer is None:
+            raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
+        return peer.face
+
+    def attach(self, hear: Hear) -> InsideLine:
+        """Give a program of this process a face, local and without a socket; raises `Backpressure`."""
+        link = InsideLink(hear)
+        peer = self._admit(link, None, "inside this process", local=True, stays=True)
+        if peer is None:
+            raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
+        self._insides.append(link)
+        return InsideLine(link, partial(self._inside, link), partial(self._leave, link, peer.face))
+
     def add_route(self, prefix: Prefix, face: int, cost: int = 1) -> None:
         """Route a prefix to a face; raises `Backpressure` when there are too many routes."""
         self.forwarder.add_route(prefix, face, cost)
+
+    def _opened(self, sock: socket.socket) -> DatagramSocket:
+        link = DatagramSocket(sock)
+        tell_of_errors(sock)
+        self._links.append(link)
+        self._loop.add_reader(sock, partial(self._readable, link))
+        return link
 
     # -- what comes
 
@@ -106,18 +158,30 @@ class HicnServer:
                 packet, address = link.sock.recvfrom(_READ)
             except (BlockingIOError, InterruptedError):
                 break
-            except OSError:  # an ICMP error of an earlier send, reported here
+            except OSError:  # an earlier send has failed
                 continue
             groups.setdefault(address, []).append(packet)
+        if not groups:
+            self._bury(link)
         now = self.clock()
         for address, packets in groups.items():
             self._arrived(link, address, packets, now)
+        for inside in list(self._insides):
+            inside.deliver()
+
+    def _bury(self, link: DatagramSocket) -> None:
+        """Close the faces of programs of this machine that are gone without goodbye: nobody has their port any more."""
+        for address in gone(link.sock):
+            peer = self.peers.heard(link, address)
+            if peer is not None and not peer.stays and is_loopback(str(address[0])):
+                self.buried += 1
+                self._detach(peer.face)
 
     def _arrived(self, link: DatagramSocket, address: SocketAddress, packets: list[bytes], now: int) -> None:
         peer = self.peers.heard(link, address)
         if peer is None:
             packets = self._from_introduction(address, packets, now)
-            peer = self._admit(link, address) if packets else None
+            peer = self._admit_from(link, address) if packets else None
         if peer is not None:
             count_in(peer.counters, packets)
             self._execute(self.forwarder.receive(Arrived(peer.face, packets), now), now)
@@ -132,7 +196,36 @@ class HicnServer:
                 self.journal.write(Rejected(canonical("udp", address), str(error), packet[:_SAMPLE_BYTES]), now)
         return []
 
-    def _admit(self, link: DatagramSocket, address: SocketAddress, *, stays: bool = False) -> Peer | None:
+    def _from_tun(self, link: TunLink, locator: bytes, packets: list[bytes]) -> None:
+        peer = self.peers.heard(link, locator)
+        if peer is None:
+            remote = f"tun {link.name} {IPv6Address(locator)}"
+            peer = self._admit(link, locator, remote, local=False, stays=False)
+        if peer is not None:
+            now = self.clock()
+            count_in(peer.counters, packets)
+            self._execute(self.forwarder.receive(Arrived(peer.face, packets), now), now)
+
+    def _inside(self, link: InsideLink, packets: list[bytes]) -> None:
+        peer = self.peers.heard(link, None)
+        if peer is not None:
+            now = self.clock()
+            count_in(peer.counters, packets)
+            self._execute(self.forwarder.receive(Arrived(peer.face, packets), now), now)
+
+    def _leave(self, link: InsideLink, face: int) -> None:
+        if link in self._insides:
+            self._insides.remove(link)
+        self._detach(face)
+
+    def _detach(self, face: int) -> None:
+        self.peers.remove(face)
+        self.forwarder.close_face(face)
+
+    def _admit_from(self, link: DatagramSocket, address: SocketAddress, *, stays: bool = False) -> Peer | None:
+        return self._admit(link, address, canonical("udp", address), local=is_loopback(str(address[0])), stays=stays)
+
+    def _admit(self, link: PeerLink, address: SocketAddress, remote: str, *, local: bool, stays: bool) -> Peer | None:
         gone = self.peers.spare(self.forwarder.fib.leads_to)
         if gone is not None:
             self.peers.evicted += 1
@@ -140,9 +233,8 @@ class HicnServer:
             self.forwarder.close_face(gone.face)
         peer = self.peers.add(link, address, stays=stays)
         if peer is not None:
-            spec = HicnFaceSpec(canonical("udp", address), local=is_loopback(str(address[0])))
-            self.forwarder.open_face(peer.face, spec)
-            self.journal.say("face %d to %s", peer.face, spec.remote)
+            self.forwarder.open_face(peer.face, HicnFaceSpec(remote, local=local))
+            self.journal.say("face %d to %s", peer.face, remote)
         return peer
 
     # -- what the machine wants
