@@ -53,6 +53,19 @@ def test_what_was_released_is_released_again() -> None:
     assert world.connect(b"bob", 4, clean=False).kinds() == []
 
 
+def test_who_owes_an_acknowledgement_is_counted_after_each_call() -> None:
+    world = World()
+    for client, qos in ((b"bob", 1), (b"eve", 1), (b"joe", 2), (b"kim", 0)):
+        world.connect(client).subscribe((b"a", qos))
+    ann = world.connect(b"ann")
+    ann.publish(b"a", b"x", qos=1, packet_id=1)
+    assert world.broker.owing() == 3
+    ann.publish(b"a", b"x")
+    assert world.broker.owing() == 3
+    ann.send(packets.pingreq())
+    assert world.broker.owing() == 0
+
+
 def test_no_more_is_in_flight_than_the_client_takes() -> None:
     world = World()
     bob = world.connect(b"bob", 5, properties=props(receive_maximum=2))

@@ -88,7 +88,8 @@ def test_a_refusal_is_told(qos: int) -> None:
     for client in (new, old):
         client.publish(b"hall/temp", b"21", qos=qos, packet_id=3)
         world.run(world.broker.inserted(take(world).ticket, "no repo", world.now))
-    assert new.one(["PUBACK", "PUBREC"][qos - 1]).reason == 0x97
+    refusal = new.one(["PUBACK", "PUBREC"][qos - 1])
+    assert (refusal.reason, refusal.properties["reason_string"]) == (0x97, b"no repo")
     assert old.closed
     new.publish(b"hall/temp", b"21", qos=qos, packet_id=3)
     assert take(world).messages

@@ -1,11 +1,14 @@
 """MQTT messages as readings of a group, and back."""
 
+import pytest
 from tests.gateway_world import GROUP, START, Beside, posted, replicate
 
 from roost.broker.effects import Inserted
-from roost.broker.insertion import MAX_BATCH, MAX_WAITING, PIECE, RETRY
+from roost.broker.insertion import MANY, MAX_BATCH, MAX_WAITING, PIECE, RETRY
+from roost.broker.large import MAX_PAYLOAD_BYTES
 from roost.broker.message import Message
 from roost.broker.signing import Batch
+from roost.broker.trees import NO_STREAM
 from roost.errors import NoKey
 from roost.machine import SECOND
 from roost.naming import Name
@@ -149,24 +152,90 @@ def test_copies_that_nobody_can_make_hold_back_the_acknowledgement_and_not_the_m
 def test_one_message_that_cannot_be_a_reading_costs_no_other() -> None:
     beside = Beside()
     beside.insert(1, posted("hall/temp", "1"))
-    beside.insert(2, posted("hall/temp", "x" * 9000))
+    beside.insert(2, posted("hall/temp", "x" * (MAX_PAYLOAD_BYTES + 1)))
     beside.insert(3, posted("/".join("a" * 17), "1"))
     beside.insert(4, posted("hall/temp", "2"))
+    beside.insert(5, posted("catalogue/streams", "1"))  # nobody would get it, and it is no description
+    beside.insert(6, posted("hall/catalogue/streams", "1"))
     beside.save()
     refusals = {effect.ticket: effect.refusal for effect in beside.inserted}
-    assert refusals[1] == refusals[4] == ""
-    assert "7984 bytes at most" in refusals[2]
+    assert refusals[1] == refusals[4] == refusals[6] == ""
+    assert "1048576 bytes of payload at most" in refusals[2]
     assert "2 to 16 levels" in refusals[3]
+    assert "describes its streams" in refusals[5]
     assert beside.numbers("hall/temp") == [(1, 2)]
 
 
-def test_no_more_messages_wait_than_the_bound() -> None:
+def test_what_comes_at_once_is_taken_however_much_it_is_while_the_disk_goes_on() -> None:
+    beside = Beside()
+    for ticket in range(1, 5):
+        beside.insert(ticket, *[posted("hall/temp", "1")] * MAX_WAITING)
+    assert beside.insertion.is_behind()
+    while not beside.insertion.is_idle:
+        beside.go_on()
+        beside.save()
+    assert beside.inserted == [Inserted(ticket, "") for ticket in range(1, 5)]
+    assert beside.numbers("hall/temp") == [(1, 4 * MAX_WAITING)]
+
+
+def test_what_is_on_its_way_counts_for_who_is_to_wait() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    assert not beside.insertion.is_behind(MANY - 2)
+    assert beside.insertion.is_behind(MANY - 1)
+
+
+def test_behind_a_disk_that_takes_nothing_no_more_messages_wait_than_the_bound() -> None:
     beside = Beside()
     message = posted("hall/temp", "1")
     beside.insert(1, *[message] * MAX_WAITING)
+    beside.disk_full = True
+    beside.save()
     beside.insert(2, message)
+    beside.wait(RETRY)  # it is tried again now, and no more hopeful
+    beside.insert(3, message)
+    why = f"{MAX_WAITING} messages wait for a disk that takes them, which is the limit; try again later"
+    assert beside.inserted == [Inserted(2, why), Inserted(3, why)]
+    assert beside.insertion.turned_away == 2
+    beside.disk_full = False
+    beside.save()
+    beside.insert(4, message)
+    assert beside.inserted[2:] == [Inserted(1, "")]
+
+
+def test_with_copies_that_nobody_takes_no_more_messages_wait_than_the_bound() -> None:
+    beside = Beside()
+    message = posted("hall/temp", "1")
+    beside.insert(1, *[message] * MAX_WAITING, copies=2)
+    beside.save()
+    assert not beside.insertion.is_behind()
+    beside.insert(2, message, copies=2)
     assert [effect.ticket for effect in beside.inserted] == [2]
-    assert beside.insertion.turned_away == 1
+    assert "another repo of the group" in beside.inserted[0].refusal
+
+
+def test_who_brings_more_than_others_copy_is_to_wait_until_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = Beside()
+    monkeypatch.setattr(beside.insertion.repo, "copy", lambda *_: [])  # they are busy with it
+    beside.insert(1, *[posted("hall/temp", "1")] * MANY, copies=2)
+    beside.save()
+    assert (beside.insertion.uncopied, beside.insertion.is_behind()) == (MANY, True)
+    beside.insertion.why_uncopied = "nobody answers"
+    assert not beside.insertion.is_behind()
+
+
+def test_a_burst_of_new_topics_does_not_go_beyond_the_streams_there_may_be() -> None:
+    beside = Beside()
+    beside.insert(1, posted("hall/temp", "1"))
+    beside.save()
+    beside.repo.shelf.holdings.max_streams = len(beside.repo.shelf.holdings) + 2
+    beside.insert(2, posted("hall/a", "1"))
+    beside.insert(3, posted("hall/b", "1"))
+    beside.insert(4, posted("hall/temp", "2"))
+    beside.save()
+    beside.go_on()
+    beside.save()
+    assert {effect.ticket: effect.refusal for effect in beside.inserted} == {1: "", 2: "", 3: NO_STREAM, 4: ""}
 
 
 def test_a_new_disk_waits_for_another_repo_before_it_gives_numbers() -> None:
@@ -263,7 +332,7 @@ def test_a_key_that_is_not_there_refuses_every_message_and_leaves_no_hole() -> N
     signer_for = minting.signer_for
     minting.signer_for = no_key
     for ticket in range(2000):
-        beside.insertion._waiting.append(Batch(ticket, [posted("hall/temp", "1")], 1, again=False))
+        beside.insertion._waiting.append(Batch(ticket, [posted("hall/temp", "1")], 1, again=False, spread=False))
     beside.insert(2000, posted("hall/temp", "1"))
     beside.go_on()
     assert len(beside.inserted) == 2001
@@ -290,11 +359,11 @@ def test_a_repo_with_as_many_streams_as_it_may_have_takes_only_topics_it_knows()
 def test_who_brings_more_than_the_disk_takes_is_to_wait_unless_the_disk_is_broken() -> None:
     beside = Beside()
     beside.insert(1, *[posted("hall/temp", "1")] * MAX_WAITING)
-    assert beside.insertion.is_behind
+    assert beside.insertion.is_behind()
     beside.disk_full = True
     beside.save()
-    is_behind = beside.insertion.is_behind
+    is_behind = beside.insertion.is_behind()
     beside.disk_full = False
     beside.wait(RETRY)
     beside.save()
-    assert (is_behind, beside.insertion.is_behind, beside.insertion.is_idle) == (False, False, True)
+    assert (is_behind, beside.insertion.is_behind(), beside.insertion.is_idle) == (False, False, True)

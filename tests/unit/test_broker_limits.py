@@ -1,8 +1,11 @@
 """Connections that are refused, rates that make a sender wait, and tables that stay small."""
 
 import pytest
+from tests.broker_world import World
 
+from roost.broker.effects import Hangup
 from roost.broker.limits import Limiter, Limits
+from roost.broker.link import Peer
 from roost.machine import SECOND
 
 NOW = 1_900_000_000 * SECOND
@@ -52,6 +55,14 @@ def test_an_address_that_connects_too_often_is_refused_and_later_welcome() -> No
     assert limiter.refused_by_rate == 1
     assert limiter.connect("192.0.2.2", NOW)
     assert limiter.connect("192.0.2.1", NOW + SECOND)
+
+
+def test_by_default_one_address_and_one_user_may_bring_ten_thousand_connections_at_once_but_not_all() -> None:
+    limiter = Limiter(Limits())
+    for _ in range(10_000):
+        assert limiter.connect("192.0.2.1", NOW)
+        assert limiter.enter(b"ann")
+    assert limiter.limits.max_links_per_address < limiter.limits.max_links
 
 
 def test_wrong_passwords_shut_an_address_out_for_a_while() -> None:
@@ -149,3 +160,19 @@ def test_nothing_is_left_when_all_are_gone() -> None:
     sizes = limiter.sizes()
     assert (sizes["links"][0], sizes["linked addresses"][0], sizes["users"][0]) == (0, 0, 0)
     assert sizes["idle addresses"][0] == 5
+
+
+def test_who_only_shakes_hands_takes_a_place_as_much_as_others() -> None:
+    world = World(limits=Limits(max_links_per_address=1))
+    peer = Peer("192.0.2.1", loopback=False)
+    assert world.broker.knocked(1, peer.address, world.now) == []
+    assert Hangup(2) in world.broker.knocked(2, peer.address, world.now)
+    assert Hangup(3) in world.broker.opened(3, peer, world.now)
+    world.broker.closed(2, world.now)  # which was never counted
+    assert Hangup(4) in world.broker.knocked(4, peer.address, world.now)
+    world.broker.closed(1, world.now)
+    assert world.broker.knocked(5, peer.address, world.now) == []
+    assert world.broker.opened(5, peer, world.now) == []
+    assert Hangup(6) in world.broker.knocked(6, peer.address, world.now)
+    world.broker.closed(5, world.now)
+    assert world.broker.opened(7, peer, world.now) == []

@@ -238,3 +238,14 @@ def test_what_files_have_after_a_reload_is_taken_in_and_what_cannot_run_stays_as
     world.run(world.broker.macros_reloaded([python], world.now))
     assert macros.standing(macros.find("half")).version == 1
     assert macros.runs("same")  # to take it out of a file ends nothing
+
+
+def test_files_may_turn_round_who_depends_on_whom() -> None:
+    world = Alone()
+    world.define(macro("a", "Noctua.topic('t')"))
+    world.define(macro("b", "Noctua.topic('Noctua/a')"))
+    turned = [macro("a", "Noctua.topic('Noctua/b')"), macro("b", "Noctua.topic('t')")]
+    world.run(world.broker.macros_reloaded(turned, world.now))
+    macros = world.broker.core.macros
+    assert macros is not None
+    assert [macros.standing(macros.find(name)).definition for name in ("a", "b")] == turned

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 from tests.broker_macros_world import MacroStreet, macro
-from tests.nodes_world import Node, panel_of
+from tests.nodes_world import LARGE_BYTES, Node, panel_of
 
 from roost.broker.macros import claiming
+from roost.broker.message import Message
 from roost.machine import SECOND
+from roost.naming.topic import name_of_topic
 from roost.process.definition import Definition
 
 BACKLOG = 20
@@ -84,6 +86,31 @@ def test_the_next_piece_waits_until_the_group_has_the_results_of_the_last() -> N
     tick(node)
     node.insert_all()
     assert len(street.results("count")) == 2 * PIECE
+
+
+def test_what_is_large_is_read_when_it_is_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    street = MacroStreet(1, 2, PIECE)
+    street.define(1, macro("size", "Noctua.topic('hall/a').length"))
+    street.live(8)
+    street.nodes[0].die()
+    node = street.nodes[1]
+    sizes = [LARGE_BYTES - 1 + number for number in range(BACKLOG)]
+    for size in sizes:
+        say(node, b"x" * size)
+        node.now += 1
+    read: list[tuple[int, int]] = []
+    original = node.read
+
+    def counted(stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+        if stream.endswith(name_of_topic("hall/a").value):
+            read.append((low, high))
+        return original(stream, low, high, limit)
+
+    monkeypatch.setattr(node.broker.core.history, "read", counted)
+    street.live(8)
+    assert [each.payload for each in street.results("size")] == [b"%d" % size for size in sizes]
+    assert {low for low, high in read if low == high} == set(range(3, BACKLOG + 1))
+    assert read[0] == (3, 3), "later a macro looks back on several"
 
 
 def test_what_is_caught_up_with_is_claimed_before() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.broker_macros_world import MacroStreet, lineage_of, macro
-from tests.nodes_world import Node
+from tests.nodes_world import Node, panel_of
 
 from roost.broker.macros import claiming
 from roost.broker.macros.catch_up import PIECE
@@ -210,3 +210,64 @@ def test_every_reading_has_one_result_whatever_dies(seed: int, piece: int) -> No
     assert len(street.runners("each")) == len(street.runners("twice")) == 1
     assert set(causes(street.results("twice"))) == set(causes(street.results("each")))
     assert len(eve.payloads()) == readings
+    for node in street.nodes:  # who comes later gets each of them once, wherever they are
+        late = node.connect(b"late")
+        late.subscribe(b"$since/1/Noctua/each")
+        street.live(1)
+        past = late.payloads()
+        assert len(past) == len(set(past)) == readings
+        assert set(past) == set(got)
+        assert len(street.macros(node.number).history.latest("Noctua/each", 100)) == readings
+
+
+def test_a_node_that_was_restarted_knows_results_that_came_before() -> None:
+    street = MacroStreet(4, 3)
+    street.define(1, MINUS)
+    street.live(8)
+    first, second, third = street.nodes
+    first.is_cut_off = True
+    stream = (Name(panel_of(2)) / "hall" / "a").value
+    say(second, b"1")
+    second.settle()
+    second.insert_all()
+    first.streams[stream] = second.streams[stream][:]  # this gets through, its result does not
+    first.hand_on(stream)
+    first.settle()
+    first.insert_all()
+    first.die()
+    first.is_cut_off = False
+    street.live(12)
+    assert len(street.results("minus")) == 1
+    third.die()
+    third.rise()
+    street.live(4)
+    bob = third.connect(b"bob")
+    bob.subscribe(b"Noctua/minus")
+    first.rise()
+    street.live(8)
+    assert len(street.results("minus")) == 2
+    assert bob.payloads() == []
+    say(second, b"2")
+    street.live(2)
+    assert bob.payloads() == [b"-2"]
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_who_runs_a_macro_says_from_which_reading_on_a_change_holds_that_another_node_made(is_deleted: bool) -> None:
+    street = MacroStreet(4)
+    street.define(1, MINUS)
+    street.live(1)
+    for payload in (b"1", b"2", b"3"):
+        say(street.nodes[0], payload)
+    street.live(1)
+    node, known = street.nodes[1], street.macros(2).find("minus")
+    if is_deleted:
+        node.run(node.broker.delete_macro("minus", node.now))
+    else:
+        street.define(2, macro("minus", "2 * Noctua.topic('hall/a')"))
+    before = known.is_asked, known.record.effective
+    assert before == (True, {})
+    street.live(1)
+    assert not known.is_asked
+    assert list(known.record.effective.values()) == [3]
+    assert street.macros(1).known["minus"].record.effective == known.record.effective

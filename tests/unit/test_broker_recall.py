@@ -12,6 +12,7 @@ from roost.broker.readable import time_property
 from roost.broker.recall import PIECE, Recall
 from roost.broker.since import Since, read_since, split_since
 from roost.machine import SECOND
+from roost.naming import Name
 from roost.naming.building import numbered
 from roost.wire.senml import Value
 
@@ -85,16 +86,25 @@ def test_what_becomes_past_meanwhile_is_recalled_too_and_only_that() -> None:
     assert recall.done
 
 
+def test_whether_a_filter_matches_a_stream_is_seen_without_the_others() -> None:
+    past = past_of(filled(posted("$roost/sessions/00", "secret"), posted("a/x", "1")))
+    (stream,) = past.streams(b"a/x")
+    assert [past.has(stream, filter_) for filter_ in (b"a/+", b"#", b"b/#", b"a/x/y")] == [True, True, False, False]
+    hidden = (GROUP.panel("Gate1").name + Name.parse("/%24roost/sessions/00")).value
+    assert past._repo.shelf.holdings.of(Name(hidden)).highest
+    assert not past.has(hidden, b"#")
+
+
 def test_which_topic_a_stream_has_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     past = past_of(filled(posted("$roost/sessions/00", "secret"), posted("a/x", "1")))
     looked_up: list[bytes] = []
-    read = past.read
+    read = past.outlines
 
-    def counted(stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
+    def counted(stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None, bool]]:
         looked_up.append(stream)
         return read(stream, low, high, limit)
 
-    monkeypatch.setattr(past, "read", counted)
+    monkeypatch.setattr(past, "outlines", counted)
     assert [len(past.streams(b"a/#")) for _ in range(3)] == [1, 1, 1]
     assert len(looked_up) == 2
 
@@ -187,3 +197,11 @@ def test_what_is_no_time_is_refused_with_what_to_write(when: bytes) -> None:
 def test_the_topic_form() -> None:
     assert split_since(b"$since/24h/a/+/#") == (b"24h", b"a/+/#")
     assert split_since(b"a/b") == (None, b"a/b")
+
+
+def test_readings_are_found_by_their_time() -> None:
+    past = past_of(filled(posted("a/x", "1", START + 1), posted("a/x", "2", START + 2), posted("a/x", "3", START + 1)))
+    (stream,) = past.streams(b"a/x")
+    assert past.at(stream, START + 1, 10) == [1, 3]
+    assert past.at(stream, START + 1, 1) == [1]
+    assert past.at(stream, START + 3, 10) == []

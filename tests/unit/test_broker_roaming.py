@@ -14,6 +14,7 @@ from roost.broker.filters import Options
 from roost.broker.message import Message
 from roost.broker.session_rows import read_recall
 from roost.errors import BadPacket
+from roost.naming import Name
 
 ELSEWHERE = panel_of(9) + b"\x08"
 
@@ -189,6 +190,66 @@ def test_a_past_that_a_packet_asks_for_many_times_comes_once_and_several_begin_o
     node.run(effects)
     node.settle()
     assert ann.payloads() == [b"1"] * len(filters)
+
+
+def historic(node: Node, *times: int) -> list[Message]:
+    """Have these be in the repo, from another node."""
+    stream = (Name(panel_of(9)) + Name.parse("/a/x")).value
+    held = node.streams.setdefault(stream, [])
+    made = [
+        Message(b"a/x", b"%d" % number, 1, False, time=time, origin=(0, stream, number))
+        for number, time in enumerate(times, len(held) + 1)
+    ]
+    held += made
+    node.handed[stream] = len(held)
+    return made
+
+
+def test_who_asked_for_the_past_gets_what_comes_of_it_later_in_order_and_once() -> None:
+    (node,) = Street(1, 1).nodes
+    stream = (Name(panel_of(9)) + Name.parse("/a/x")).value
+    began = node.broker.began
+    clients = [node.connect(name, 5) for name in (b"asked", b"live")]
+    clients[0].subscribe((b"$since/1/a/#", 1))
+    clients[1].subscribe((b"a/#", 1))
+    historic(node, began - 9, began - 8)  # too old to be handed on at all
+    made = historic(node, began - 7, node.now)
+    node.run(node.broker.stored([made[1]], {stream: 4}, node.now, {stream: 0}))
+    node.settle()
+    assert [client.payloads() for client in clients] == [[b"1", b"2", b"3", b"4"], [b"4"]]
+    (late,) = historic(node, node.now)
+    node.run(node.broker.stored([late], {stream: 5}, node.now))
+    historic(node, began - 1)
+    node.run(node.broker.stored([], {stream: 6}, node.now, {stream: 5}))
+    node.settle()
+    assert [client.payloads() for client in clients] == [[b"5", b"6"], [b"5"]]
+    clients[0].send(packets.unsubscribe(2, b"a/#", version=5))
+    assert clients[0].one("UNSUBACK").codes == [0]
+    historic(node, began - 1)
+    node.run(node.broker.stored([], {stream: 7}, node.now, {stream: 6}))
+    node.settle()
+    assert clients[0].payloads() == []
+
+
+def test_what_comes_later_has_streams_listed_for_those_alone_who_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (node,) = Street(1, 1).nodes
+    stream = (Name(panel_of(9)) + Name.parse("/a/x")).value
+    clients = [node.connect(name, 5) for name in (b"asked", b"other")]
+    clients[0].subscribe((b"$since/1/a/#", 1))
+    clients[1].subscribe((b"$since/1/b/#", 1), (b"$since/1/c/#", 1))
+    node.settle()
+    listed: list[bytes] = []
+
+    def counted(filter_: bytes) -> list[bytes]:
+        listed.append(filter_)
+        return node.streams_of(filter_)
+
+    monkeypatch.setattr(node.broker.core.history, "streams", counted)
+    historic(node, node.broker.began - 1)
+    node.run(node.broker.stored([], {stream: 1}, node.now, {stream: 0}))
+    node.settle()
+    assert [client.payloads() for client in clients] == [[b"1"], []]
+    assert set(listed) == {b"a/#"}
 
 
 def test_a_past_of_very_many_streams_begins_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:

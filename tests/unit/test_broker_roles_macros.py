@@ -243,4 +243,5 @@ def test_what_a_macro_remembers_counts_at_other_nodes_too() -> None:
     street.live(2)
     assert brought(ada) == [(b"Noctua/x", b"1")]
     assert brought(cid) == []
-    assert street.macros(2).known["x"].record.read == ("home/hall", "garden/pond")
+    assert street.macros(2).known["x"].record.read == ("home/hall",)
+    assert street.macros(2).sources_of("Noctua/x") == ("garden/pond", "home/hall")

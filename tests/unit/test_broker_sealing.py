@@ -9,6 +9,8 @@ import pytest
 from tests.gateway_world import GROUP, START, Beside, bring, posted
 
 from roost.broker import sealing as sealing_module
+from roost.broker.effects import Inserted
+from roost.broker.large import is_large
 from roost.broker.message import Message
 from roost.broker.past import Past
 from roost.broker.sealing import Sealing
@@ -19,6 +21,7 @@ from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.repo.memory import MemoryStore
+from roost.repo.payloads import parts_of
 from roost.repo.store import Entry
 from roost.trust import Opened, Opener, PrivateKey, Receiver, Recipient, generate
 from roost.trust.access import FOR, key_data_name, parse_sealed
@@ -231,7 +234,7 @@ def test_a_key_that_nothing_may_sign_refuses_the_message_until_something_may() -
 
     one = Beside(sealing=Sealing(Home(NODE, ADA), signer_for, ENTROPY))
     one.insert(1, posted(TOPIC, "1"))
-    assert "32=CK" in one.inserted[0].refusal
+    assert "32=CK" in one.inserted[0].detail
     may[0] = True
     published(one, posted(TOPIC, "2"))
     assert opened(one.store, 1, ADA) == "2", "its number was given to nobody, and its key is published"
@@ -249,20 +252,45 @@ def test_streams_beyond_the_bound_begin_anew(monkeypatch: pytest.MonkeyPatch) ->
     assert [message and message.payload for _, message in past.read(first.value, 1, 2, 2)] == [b"0", b"3"]
 
 
-def test_a_message_too_large_to_be_sealed_is_refused_before_it_has_a_number() -> None:
-    one = beside(Home(NODE))
-    tree = one.insertion.added_bytes
-    assert tree(OPEN.encode()) == 0
+def test_a_message_that_does_not_fit_a_packet_once_it_is_sealed_is_cut_and_its_parts_say_nothing() -> None:
+    one = beside(Home(NODE, OTHER))
+    added = one.insertion.added_bytes(TOPIC.encode())
+    assert one.insertion.added_bytes(OPEN.encode()) == 0
     size = 7000
-    while not one.inserted or not one.inserted[-1].refusal:
-        size += 20
-        one.insert(size, posted(OPEN, "x" * size))
-        one.save()
-    largest = size - 20
-    one.insert(1, posted(TOPIC, "x" * largest))
-    assert "make it smaller" in one.inserted[-1].refusal
-    published(one, posted(TOPIC, "x" * (largest - tree(TOPIC.encode()))))
-    assert one.numbers(TOPIC) == [(1, 1)]
+    while not is_large(len(GROUP.panel("Gate1").name.value), posted(OPEN, "x" * (size + 1))):
+        size += 1
+    published(one, posted(OPEN, "x" * size), posted(TOPIC, "x" * (size - added)), posted(TOPIC, "x" * size))
+    assert one.numbers(OPEN) == [(1, 1)]
+    assert one.numbers(TOPIC) == [(1, 2)]
+    assert one.numbers(f"$roost/payload/{OPEN}") == []
+    assert len(one.numbers(f"$roost/payload/{TOPIC}")) == 1
+    assert [len(payload) for _, payload in one.seen()] == [size, size - added, size]
+    parts = one.store.range(parts_of(STREAM, len(GROUP.name) + 1), 1, 9, 9)
+    assert parts
+    assert not any(b"xxxx" in wire for _, wire in parts)
+    other = Beside(panel="Gate2", receivers=[Receiver.of(OTHER)])
+    bring(
+        other,
+        *[
+            Data.decode(wire)
+            for name in one.store.scan(GROUP.name, None, 99)
+            for wire in [one.store.get(name)]
+            if wire is not None and name.starts_with(GROUP.panel("Gate1").name)
+        ],
+    )
+    assert sorted(other.seen()) == sorted(one.seen())
+
+
+def test_a_large_sealed_message_that_an_earlier_process_inserted_is_no_reading_twice() -> None:
+    one = beside(Home(NODE))
+    sent = Message(TOPIC.encode(), b"x" * 20_000, 2, False, b"", 0, b"client", START, None, 7)
+    published(one, sent)
+    again = beside(Home(NODE), one.store)
+    again.do(again.insertion.insert(1, [sent], 1, again.now, again=True))
+    again.save()
+    assert again.inserted == [Inserted(1, "")]
+    assert again.numbers(TOPIC) == [(1, 1)]
+    assert again.numbers(f"$roost/payload/{TOPIC}") == one.numbers(f"$roost/payload/{TOPIC}")
 
 
 # -- what another node has sealed

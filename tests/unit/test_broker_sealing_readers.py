@@ -81,6 +81,7 @@ def test_permissions_count_beside_roles(permissions: str, topic: bytes, users: l
         (b"Noctua/of/home", True),  # one that does, and that no document names
         (b"Noctua/of/nothing", False),
         (b"$roost/sessions/00", False),
+        (b"$roost/sessions/arrivals", True),  # has wills, whatever their topics
         (b"$roost/macros/00", True),  # says what a macro remembers of its inputs
     ],
 )

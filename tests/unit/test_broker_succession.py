@@ -3,6 +3,7 @@
 import pytest
 from tests.gateway_world import GROUP, START, Beside, bring, posted, replicate
 
+from roost.broker.earlier import SLICE
 from roost.broker.succession import GAP, Succession
 from roost.naming import Name
 from roost.naming.building import numbered
@@ -51,6 +52,15 @@ def test_what_is_older_than_this_node_is_no_news() -> None:
     replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1), time=START - 1)
     replicate(beside, "/Panel1/Heater/Voltage", 2, Value(2))
     assert [payload for _, payload in beside.seen()] == ["2"]
+
+
+def test_where_history_comes_is_told_once_with_the_last_number_before_it() -> None:
+    beside = Beside()
+    stream = (GROUP.name + Name.parse("/Panel1/Heater/Voltage")).value
+    replicate(beside, "/Panel1/Heater/Voltage", 1, Value(1), time=START - 2)
+    replicate(beside, "/Panel1/Heater/Voltage", 2, Value(2), time=START - 1)
+    replicate(beside, "/Panel1/Heater/Voltage", 3, Value(3))
+    assert beside.past == [{stream: 0}, {stream: 1}, {}]
 
 
 def test_a_gap_that_nothing_fills_is_passed_over_and_counted() -> None:
@@ -145,6 +155,43 @@ def test_what_holds_on_is_handed_on_however_old_it_is() -> None:
     beside.save()
     fresh = Succession(GROUP, beside.repo, START, {})
     assert [message.payload for message in fresh.begin(START).messages] == [b"on"]
+
+
+def all_of(fresh: Succession) -> list[bytes]:
+    """What a new node hands on, in the end."""
+    found = list(fresh.begin(START).messages)
+    while fresh.deadline() is not None:
+        found += fresh.tick(START).messages
+    return [message.payload for message in found]
+
+
+def test_what_is_retained_is_found_however_many_plain_messages_are_behind_it() -> None:
+    beside = Beside()
+    for number, state in enumerate(("off", "on")):
+        beside.insert(1 + number, posted("hall/state", state, START - 5000 + number, retain=True))
+    plain = [posted("hall/state", str(number), START - 1000 + number) for number in range(3 * SLICE)]
+    beside.insert(3, *plain)
+    beside.insert(4, *[posted("hall/temp", str(number), START - 1000 + number) for number in range(2 * SLICE)])
+    beside.go_on()
+    beside.save()
+    assert all_of(Succession(GROUP, beside.repo, START, {})) == [b"on"]
+
+
+def test_streams_of_sensors_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = Beside()
+    for number in range(1, 4 * SLICE):
+        replicate(beside, "/Panel1/Heater/Voltage", number, Value(number), time=START - 9000 + number)
+    fresh = Succession(GROUP, beside.repo, START, {})
+    looked: list[int] = []
+    reading = beside.store.range
+
+    def look(stream: Name, low: int, high: int, limit: int) -> list[tuple[int, bytes]]:
+        looked.append(low)
+        return reading(stream, low, high, limit)
+
+    monkeypatch.setattr(beside.store, "range", look)
+    assert all_of(fresh) == []
+    assert min(looked) > 2 * SLICE
 
 
 def result(beside: Beside, gate: str, number: int, *after: int) -> None:

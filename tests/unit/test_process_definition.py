@@ -27,6 +27,7 @@ def test_everything_that_can_be_said_goes_there_and_back() -> None:
         "engine": "spark",
         "limits": {"time_ms": 5, "runs_per_s": 9},
         "description": "one",
+        "computed": ["home/+/temp", "$SYS/#"],
     }
     definition = definition_of(mapping)
     assert definition.limits == Limits(time_ms=5, runs_per_s=9)
@@ -75,8 +76,29 @@ def test_the_digest_is_of_what_makes_results() -> None:
         ({"code": "1", "limits": {"time_ms": 1001}}, "time_ms is 1 to 1,000, not 1,001"),
         ({"code": "1", "limits": {"memory_bytes": 100}}, "memory_bytes is"),
         ({"code": "1", "description": "x" * 2000}, "description"),
+        ({"code": "1", "computed": "#"}, "computed is a list"),
+        ({"code": "1", "computed": [1]}, "computed is a list"),
+        ({"code": "1", "computed": ["a/#/b"]}, "computed: "),
+        ({"code": "1", "computed": [f"a/{at}" for at in range(257)]}, "at most 256 filters, not 257"),
     ],
 )
 def test_what_cannot_be_a_macro_is_refused_by_name(mapping: object, message: str) -> None:
     with pytest.raises(BadMacro, match=message):
         definition_of(mapping)
+
+
+@pytest.mark.parametrize(
+    ("computed", "topic", "may"),
+    [
+        (["#"], "a/b", True),
+        (["#"], "a/#", True),
+        (["#"], "$SYS/broker/uptime", False),
+        ([], "a", False),
+        (["a/+"], "a/b", True),
+        (["a/+"], "a/+", True),
+        (["a/+"], "a/#", False),
+        (["a/+", "b"], "b", True),
+    ],
+)
+def test_a_run_may_compute_what_a_filter_of_its_macro_covers(computed: list[str], topic: str, may: bool) -> None:
+    assert definition_of({"code": "1", "computed": computed}).may_compute(topic) is may

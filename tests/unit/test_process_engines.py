@@ -432,6 +432,47 @@ def test_code_does_not_close_the_brackets_around_it(code: str) -> None:
         JavaScript().load(code, Limits())
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "function() { return Noctua.topic('a') + 1 }();",
+        "function() { return Noctua.topic('a') + 1 }() ; \n",
+        "function() { return Noctua.topic('a') + 1 }",
+        "function() { return Noctua.topic('a') + 1 };",
+        "() => Noctua.topic('a') + 1",
+        "() => { return Noctua.topic('a') + 1 };",
+        "const f = () => Noctua.topic('a') + 1; f",
+        "Noctua.topic('a') + 1;",
+    ],
+)
+def test_an_anonymous_function_is_called_whether_or_not_it_says_so(code: str) -> None:
+    program = JavaScript().load(code, Limits())
+    (reference,) = program.explore()
+    assert reference == Reference("a")
+    for value in (2.0, 3.0):
+        outcome = program.run({reference: [Sample("a", 0, value)]}, 0, 0, b"")
+        assert (outcome.failure, outcome.payload) == (None, b"%d" % (value + 1))
+
+
+def test_what_ends_in_a_semicolon_says_where_it_is_wrong() -> None:
+    with pytest.raises(BadMacro, match="line 2, column"):
+        JavaScript().load("function() {\n return Noctua.topic('a' }();", Limits())
+    assert ran(JavaScript(), "var a = 1; a + 1;").payload == b"2"
+
+
+@pytest.mark.parametrize("code", ["({async: 3}).async", "({async : 3})['async']", "({async: 3})?.async"])
+def test_a_property_may_be_called_async(code: str) -> None:
+    assert ran(JavaScript(), code).payload == b"3"
+
+
+@pytest.mark.parametrize(
+    "code", ["[...async () => 1]", "({async f() {}})", "1 ? async () => 1 : 2", "async function f() {}"]
+)
+def test_nothing_is_async_all_the_same(code: str) -> None:
+    with pytest.raises(BadMacro, match="a macro has no async"):
+        JavaScript().load(code, Limits())
+
+
 @pytest.mark.parametrize("code", ["10n ** 5n", "0x1fn", "(async () => 1)()", "import('x')", "`${1n}`"])
 def test_what_gets_around_the_limits_is_refused(code: str) -> None:
     with pytest.raises(BadMacro, match="a macro has no"):

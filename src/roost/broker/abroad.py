@@ -12,7 +12,9 @@ from typing import Final
 from roost.broker.filters import Options
 from roost.broker.message import Message
 from roost.broker.recall import Recall
+from roost.broker.since import Since
 
+MAX_HAD: Final = 1000
 MAX_STREAMS: Final = 20_000  # of which it is known how far they are done, or were handed on
 
 
@@ -29,6 +31,7 @@ class Abroad:
 
     def __init__(self) -> None:
         self.replays: list[Replay] = []  # the first is under way; bound: settings.max_filters
+        self.recalled: dict[bytes, Since] = {}  # by filter, pasts that were delivered so far; bound: as above
         self.handed: dict[bytes, int] = {}  # by stream, the last number it got and others were not told of
         self.look = 0  # when to look next how far that is done
         self.done: dict[bytes, int] = {}  # by stream, what is acknowledged, as nodes told; bound of both: MAX_STREAMS
@@ -45,6 +48,11 @@ class Abroad:
         self.earlier: set[int] = set()  # packet ids that its client may have released elsewhere; bound: those it held
         self.spoke = 0  # when its client last published a new QoS 2 message here, since it came
         self.returned = False  # other nodes do not know what it is to get here
+        self.begun: dict[tuple[bytes, int], int] = {}  # QoS 2 messages that its client began to take elsewhere, by name
+        self.gathered: dict[bytes, Options] = {}  # filters of which not all parts have come; bound: what one node tells
+        self.parts = 0  # how many parts of them have come, -1 if none are to
+        self.unsaid = 0  # how often it was told of without all filters
+        self._had: dict[tuple[bytes, int], None] = {}  # what its client took elsewhere and has not come; bound: MAX_HAD
 
     def come_back(self, now: int) -> None:
         """Its client is at this node, and comes later than to any other, whatever their clocks say."""
@@ -54,6 +62,25 @@ class Abroad:
         self.fleeting = False
         self.returned = True
         self.began = max(now, self.began + 1, self.taken)
+
+    def have(self, stream: bytes, number: int) -> None:
+        """Its client took a reading elsewhere that has not come here."""
+        if len(self._had) >= MAX_HAD:
+            del self._had[next(iter(self._had))]
+        self._had[stream, number] = None
+
+    def gather(self, filters: dict[bytes, Options] | None, part: int, count: int) -> dict[bytes, Options] | None:
+        """Take in a part of what a node tells: all filters with the last one, if it tells them and none is missing."""
+        if part == 0:
+            self.gathered, self.parts = {}, 0 if filters is not None else -1
+        if part != self.parts:
+            return None
+        self.gathered.update(filters or {})
+        self.parts += 1
+        if self.parts < count:
+            return None
+        found, self.gathered, self.parts = self.gathered, {}, 0
+        return found
 
     def hand(self, stream: bytes, number: int) -> None:
         """It got a reading, or will."""
@@ -70,7 +97,10 @@ class Abroad:
     def leaves(self, message: Message) -> bool:
         """Whether a message is not to be delivered live: it was elsewhere, or a past that is being delivered has it."""
         origin = message.origin
-        return origin is not None and (self.done.get(origin[1], 0) >= origin[2] or self.covers(message.topic))
+        if origin is None:
+            return False
+        is_done = self.done.get(origin[1], 0) >= origin[2] or (origin[1], origin[2]) in self._had
+        return is_done or self.covers(message.topic)
 
     def covers(self, topic: bytes) -> bool:
         """Whether live messages of a topic are left to a past that is being delivered."""

@@ -13,8 +13,10 @@
 | online    | whether it has a link at the announcing node                                                         |
 | panel     | the name of the announcing node's panel                                                              |
 | held      | packet identifiers of the client's QoS 2 messages that are not released, two bytes each              |
-| filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent in a second part       |
+| filters   | subscriptions: [filter, QoS, flags, identifier, share name or nothing]; absent: as they were          |
+| part      | which part this is, and of how many; absent: it is all                                               |
 | done      | by stream, through which number everything was acknowledged, where that changed                      |
+| begun     | QoS 2 messages that the client began to take: [stream, number, packet identifier]; absent: none       |
 
 Announcements are readings, signed by the node's panel; clients can neither publish nor read them. The client is where
 it came last (`began`, then by panel), and of what one node says the later counts; `done` only rises.
@@ -37,7 +39,11 @@ RESERVED: Final = b"$roost/"
 SESSIONS: Final = RESERVED + b"sessions/"
 MAX_FILTERS: Final = 1000
 MAX_DONE: Final = 1000
-_KEYS: Final = frozenset({"client", "user", "born", "began", "expiry_s", "online", "panel", "held", "filters", "done"})
+MAX_BEGUN: Final = 1000
+MAX_PARTS: Final = 10_000
+_NEEDED: Final = ("client", "user", "born", "began", "expiry_s", "online", "panel", "held", "done")
+_KEYS: Final = frozenset([*_NEEDED, "filters", "part", "begun"])
+_MAX_IDENTIFIER: Final = 0xFFFF
 _MAX_NUMBER: Final = (1 << 64) - 1
 _MAX_TIME: Final = (1 << 63) - 1
 _NO_LOCAL: Final = 1
@@ -46,7 +52,7 @@ _AS_PUBLISHED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What one says; `filters` is None in what was too much for one, but for the first."""
+    """What one says; `filters` is None where it says nothing of them, `part` is which of how many it is."""
 
     client: bytes
     user: bytes
@@ -58,6 +64,8 @@ class Announcement:
     done: dict[bytes, int] = field(default_factory=dict)
     panel: bytes = b""
     held: frozenset[int] = frozenset()
+    part: tuple[int, int] = (0, 1)
+    begun: dict[tuple[bytes, int], int] = field(default_factory=dict)
 
     @property
     def topic(self) -> bytes:
@@ -79,6 +87,10 @@ class Announcement:
         }
         if self.filters is not None:
             said["filters"] = [_row(filter_, options) for filter_, options in self.filters.items()]
+        if self.part != (0, 1):
+            said["part"] = list(self.part)
+        if self.begun:
+            said["begun"] = [[stream, number, packet_id] for (stream, number), packet_id in self.begun.items()]
         return cbor2.dumps(said, canonical=True)
 
 
@@ -114,7 +126,29 @@ def decode_announcement(payload: bytes) -> Announcement:
     assert isinstance(began, int)  # noqa: S101  as above
     identifiers = frozenset([int.from_bytes(held[low : low + 2], "big") for low in range(0, len(held), 2)])
     filters = _filters(said.get("filters"))
-    return Announcement(client, user, born, began, expiry_s, online, filters, done, panel, identifiers)
+    part, begun = _part(said.get("part", [0, 1])), _begun(said.get("begun", []))
+    return Announcement(client, user, born, began, expiry_s, online, filters, done, panel, identifiers, part, begun)
+
+
+def _part(said: object) -> tuple[int, int]:
+    if not isinstance(said, list) or len(said) != 2 or not all(_is_number(each, MAX_PARTS) for each in said):
+        raise BadPacket(f"a part is one of at most {MAX_PARTS}")
+    if said[0] >= said[1]:
+        raise BadPacket(f"there is no part {said[0]} of {said[1]}")
+    return said[0], said[1]
+
+
+def _begun(rows: object) -> dict[tuple[bytes, int], int]:
+    if not isinstance(rows, list) or len(rows) > MAX_BEGUN:
+        raise BadPacket(f"an announcement says of at most {MAX_BEGUN} messages that they were begun")
+    found: dict[tuple[bytes, int], int] = {}
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 3 or not isinstance(row[0], bytes):
+            raise BadPacket("a message that was begun has a stream, a number and a packet identifier")
+        if not _is_number(row[1], _MAX_NUMBER) or not _is_number(row[2], _MAX_IDENTIFIER) or not row[2]:
+            raise BadPacket("a message that was begun has a number, and a packet identifier that is not 0")
+        found[row[0], row[1]] = row[2]
+    return found
 
 
 def _filters(rows: object) -> dict[bytes, Options] | None:

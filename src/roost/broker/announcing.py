@@ -6,19 +6,27 @@ Each is one reading, so much is said in parts. When something is said is `roost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from roost.broker.abroad import Abroad
-from roost.broker.announcement import MAX_DONE, Announcement
+from roost.broker.announcement import MAX_BEGUN, MAX_DONE, MAX_FILTERS, Announcement
+from roost.broker.arrivals import TOPIC as ARRIVALS
+from roost.broker.arrivals import Arrivals
 from roost.broker.beat import TOPIC, Beat, Share, parts
+from roost.broker.filters import Options
 from roost.broker.message import Message
-from roost.broker.session import Session
+from roost.broker.session import RECEIVED, Session
 
-MAX_DONE_BYTES: Final = 3000  # of one announcement
+MAX_DONE_BYTES: Final = 2000  # of one announcement
+MAX_FILTERS_BYTES: Final = 3500
+MAX_BEGUN_BYTES: Final = 1000
 _NUMBER_BYTES: Final = 12  # and the heads around
+_OPTIONS_BYTES: Final = 16
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Groups = Mapping[bytes, tuple[int, bytes]]  # names of groups, each with a tree of it and our panel there
-Said = list[tuple[int, Message]]  # messages, each for a tree
+Said = list[tuple[int, Message, bytes]]  # messages, each for a tree, and of which client it tells
 
 
 def beats(groups: Groups, started: int, shares: list[Share], now: int) -> Said:
@@ -26,8 +34,13 @@ def beats(groups: Groups, started: int, shares: list[Share], now: int) -> Said:
     found: Said = []
     for group, (tree, panel) in groups.items():
         for part in parts([share for share in shares if share.stream.startswith(group)]):
-            found.append((tree, _message(TOPIC, Beat(panel, started, part).encode(), now)))
+            found.append((tree, _message(TOPIC, Beat(panel, started, part).encode(), now), b""))
     return found
+
+
+def arrivals_of(said: list[tuple[int, Arrivals]], now: int) -> Said:
+    """Say which clients came, and what becomes of wills."""
+    return [(tree, _message(ARRIVALS, each.encode(), now), b"") for tree, each in said]
 
 
 def announcements(
@@ -39,25 +52,31 @@ def announcements(
     now: int,
     *,
     roams: bool,
+    is_whole: bool,
 ) -> Said:
-    """Say how a session is; if it does not roam, that it is over."""
+    """Say how a session is, with its filters if that is to be whole; if it does not roam, that it is over."""
     found: Said = []
     online = session.link is not None and not session.gone
+    filters = _filters(session) if is_whole else []
     for group, (tree, panel) in groups.items():
-        for number, part in enumerate(_parts(group, done)):
+        through, begun = _done(group, done), _begun(group, session)
+        count = max(1, len(filters), len(through), len(begun))
+        for at in range(count):
             said = Announcement(
                 session.client,
                 session.user,
                 session.born,
-                abroad.came if abroad.elsewhere else max(session.born, abroad.began),
+                abroad.came if abroad.elsewhere else session.here_since,
                 session.expiry_s if roams else 0,
                 online and roams,
-                dict(session.subscriptions) if number == 0 else None,
-                part,
+                filters[at] if at < len(filters) else None,
+                through[at] if at < len(through) else {},
                 panel,
                 held,
+                (at, count),
+                begun[at] if at < len(begun) else {},
             )
-            found.append((tree, _message(said.topic, said.encode(), now)))
+            found.append((tree, _message(said.topic, said.encode(), now), session.client))
     return found
 
 
@@ -75,17 +94,38 @@ def done_of(session: Session) -> dict[bytes, int]:
     return {stream: number for stream, number in done.items() if number > 0}
 
 
-def _parts(group: bytes, done: Mapping[bytes, int]) -> list[dict[bytes, int]]:
-    """What is done in a group, in parts of which each fits an announcement; at least one, which may be empty."""
-    found: list[dict[bytes, int]] = [{}]
-    size_bytes = 0
-    for stream, number in done.items():
-        if stream.startswith(group):
-            size_bytes += len(stream) + _NUMBER_BYTES
-            if size_bytes > MAX_DONE_BYTES or len(found[-1]) >= MAX_DONE:
-                found.append({})
-                size_bytes = len(stream) + _NUMBER_BYTES
-            found[-1][stream] = number
+def _filters(session: Session) -> list[dict[bytes, Options]]:
+    """The subscriptions, in parts; at least one."""
+    sizes = {each: len(each) + _OPTIONS_BYTES for each in session.subscriptions}
+    return _in_parts(session.subscriptions, sizes, MAX_FILTERS_BYTES, MAX_FILTERS) or [{}]
+
+
+def _done(group: bytes, done: Mapping[bytes, int]) -> list[dict[bytes, int]]:
+    """What is done in a group, in parts."""
+    mine = {stream: number for stream, number in done.items() if stream.startswith(group)}
+    return _in_parts(mine, {each: len(each) + _NUMBER_BYTES for each in mine}, MAX_DONE_BYTES, MAX_DONE)
+
+
+def _begun(group: bytes, session: Session) -> list[dict[tuple[bytes, int], int]]:
+    """Which QoS 2 messages of a group the client has begun to take, in parts."""
+    mine: dict[tuple[bytes, int], int] = {}
+    for packet_id, delivery in session.inflight.items():
+        origin = delivery.message.origin
+        if delivery.state >= RECEIVED and origin is not None and origin[1].startswith(group):
+            mine[origin[1], origin[2]] = packet_id
+    return _in_parts(mine, {each: len(each[0]) + _NUMBER_BYTES for each in mine}, MAX_BEGUN_BYTES, MAX_BEGUN)
+
+
+def _in_parts(whole: Mapping[Key, Value], sizes: Mapping[Key, int], room: int, most: int) -> list[dict[Key, Value]]:
+    """A mapping in pieces that have room for so many bytes and items; no piece of nothing."""
+    found: list[dict[Key, Value]] = []
+    left = 0
+    for key, value in whole.items():
+        if not found or sizes[key] > left or len(found[-1]) >= most:
+            found.append({})
+            left = room
+        found[-1][key] = value
+        left -= sizes[key]
     return found
 
 

@@ -17,12 +17,16 @@ from roost.broker import (
     emerging,
     entering,
     handing,
+    inheriting,
     keeping,
     lifetimes,
     loading,
+    orphans,
     recalling,
     reloading,
+    stepping,
     system,
+    vouching,
 )
 from roost.broker.access import Access
 from roost.broker.core import Core
@@ -92,8 +96,12 @@ class Broker:
             claiming.begin(core.macros, now)
         return self.tick(now)
 
+    def knocked(self, link: int, address: str, now: int) -> list[Effect]:
+        """There is a new connection, which has to shake hands before it is `opened`; limits count it from now on."""
+        return lifetimes.knock(self.core, link, address, now)
+
     def opened(self, link: int, peer: Peer, now: int) -> list[Effect]:
-        """There is a new connection."""
+        """There is a new connection, or one that had knocked is ready."""
         return lifetimes.begin(self.core, link, peer, now)
 
     def receive(self, arrived: list[tuple[int, bytes]], now: int) -> list[Effect]:
@@ -106,6 +114,8 @@ class Broker:
         gone = self.core.links.get(link)
         if gone is not None:
             lifetimes.leave(self.core, gone, now)
+        else:
+            lifetimes.turn_back(self.core, link)
         return self._finish(now)
 
     def authenticated(self, link: int, verdict: Verdict, now: int) -> list[Effect]:
@@ -133,12 +143,19 @@ class Broker:
         if core.ledger.retry and core.ledger.retry <= now:
             core.ledger.try_again()
         if core.roaming is not None:
-            for tree, message in core.roaming.tick(core.sessions, now):
-                core.insert(tree, message)
+            vouching.tell(core, now)
+            inheriting.tick(core, now)
             settle(core, now)
+        if core.orphaned:
+            orphans.tick(core, now)
         if self._system_due and self._system_due <= now:
             system.tell(core, now)
             self._system_due = system.next_time(core, now)
+        return self._finish(now)
+
+    def stepped(self, by: int, now: int) -> list[Effect]:
+        """The clock was set forward to now: comes before the `tick` that sees it."""
+        stepping.step(self.core, by, now)
         return self._finish(now)
 
     def deadline(self) -> int | None:
@@ -150,12 +167,17 @@ class Broker:
         if self._system_due:
             due = earlier(due, self._system_due)
         if core.roaming is not None:
-            due = earlier(due, core.roaming.deadline())
+            due = earlier(earlier(due, core.roaming.deadline()), core.vows.deadline())
+            due = earlier(earlier(due, core.roaming.inherit_at), orphans.deadline(core))
         if core.roles is not None:
             due = earlier(earlier(due, core.roles.lookup.deadline()), core.roles.telling.tell_at)
         if core.macros is not None:
             due = earlier(due, core.macros.deadline())
         return earlier(due, core.ledger.retry) if core.ledger.retry else due
+
+    def owing(self) -> int:
+        """How many links the last call sent something to that have messages to acknowledge."""
+        return self.core.owing
 
     # -- the disk, groups and the driver's buffers
 
@@ -172,6 +194,7 @@ class Broker:
     def inserted(self, ticket: int, refusal: str, now: int) -> list[Effect]:
         """The messages of an Insert are in their group, or refused: then `refusal` says why."""
         entering.inserted(self.core, ticket, refusal)
+        vouching.inserted(self.core, ticket, now)
         if self.core.macros is not None:
             processing.inserted(self.core, self.core.macros, ticket, refusal, now)
         if self.core.roles is not None:
@@ -198,8 +221,19 @@ class Broker:
         """How far streams of groups were handed on by the last run."""
         return self.core.positions
 
-    def stored(self, messages: list[Message], positions: Mapping[bytes, int], now: int) -> list[Effect]:
-        """Messages came out of groups, local and remote alike; so far their streams are handed on."""
+    def stored(
+        self,
+        messages: list[Message],
+        positions: Mapping[bytes, int],
+        now: int,
+        past: Mapping[bytes, int] | None = None,
+    ) -> list[Effect]:
+        """Messages came out of groups, local and remote alike; so far their streams are handed on.
+
+        `past` are streams of which history came, with the last number before it.
+        """
+        if past:
+            recalling.look_again(self.core, messages, past)
         emerging.take_in(self.core, messages, positions, now)
         return self._finish(now)
 
@@ -327,6 +361,10 @@ class Broker:
         system.measure(self.core)
         return self.core.stats
 
+    def counts(self) -> dict[str, int]:
+        """All numbers below `$SYS/broker/`, as they are now, by the ends of their topics."""
+        return system.counts(self.core)
+
     def sizes(self) -> dict[str, tuple[int, int]]:
         """How full the tables are: now, and at most."""
         return system.sizes(self.core)
@@ -348,6 +386,7 @@ class Broker:
             self._eager = handing.proceed(core, now) or self._eager
         if core.roaming is not None:
             core.roaming.schedule(now)
+            core.vows.schedule(now)
         while core.doomed:
             doomed = core.doomed
             core.doomed = []

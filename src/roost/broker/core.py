@@ -29,9 +29,11 @@ from roost.broker.settings import DISK, BrokerSettings
 from roost.broker.since import Since
 from roost.broker.statistics import MAX_TOPICS, MAX_TOPICS_BYTES, Statistics
 from roost.broker.timers import Timers
+from roost.broker.vows import Vows
 from roost.machine.contract import Effect, Randomness, Rejected
 
 MAX_INSERT: Final = 512  # messages of one ticket: they are acknowledged together, so that many make several
+MAX_INSERT_BYTES: Final = 4 << 20  # of their payloads, which the last one may exceed
 _SAMPLE_BYTES: Final = 64
 
 
@@ -70,6 +72,7 @@ class Core:
         self.timers: Final = Timers()
         self.stats: Final = Statistics()
         self.links: Final[dict[int, Link]] = {}  # bound: the limits' max_links
+        self.greeting: Final[dict[int, tuple[str, int]]] = {}  # who shakes hands, since when; counts in the same bound
         self.sessions: Final[dict[bytes, Session]] = {}  # bound: settings.max_sessions
         self.numbers: Final[dict[int, Session]] = {}  # the same by number
         self.retained: Final[Retained[Message]] = Retained(settings.max_retained, settings.max_retained_bytes)
@@ -95,7 +98,13 @@ class Core:
         self.macros: Macros | None = None  # what refines messages next to the data; None: nothing does
         self.roles: RoleKeeper | None = None  # who gets which stream of a topic; None: permissions are all
         self.roaming: Roaming | None = None  # as above, who tells other nodes of sessions
+        self.vows: Final = Vows()  # answers that wait until other nodes know
+        self.orphaned: Final[dict[bytes, int]] = {}  # clients whose wills a crash left, and when they came; sessions
+        self.orphaned_since = 0  # when they began to wait; 0: nobody could be heard yet
+        self.orphaned_look = 0  # when to see whether they have waited long enough
+        self.last_words: list[tuple[bytes, bytes, int]] = []  # of this call: client, panel of who has it no more, began
         self.recalling: Final[dict[int, Session]] = {}  # sessions that get a past; bound: the sessions
+        self.recalled: Final[dict[int, Session]] = {}  # sessions that got one; bound: the sessions
         self.handing: Final[dict[int, Handing]] = {}  # sessions that get retained messages; bound: the sessions
         self.resting: Final[dict[int, Handing]] = {}  # the same without a link
         self.steps = STEPS  # that handing out may go in this call
@@ -104,15 +113,18 @@ class Core:
         self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
         self.unheard: list[tuple[Session, bytes, int]] = []  # subscriptions elsewhere, new in this call
         self.cleared: Final[dict[bytes, tuple[int, bytes]]] = {}  # by topic, when it was; bound: `emerging.MAX_CLEARED`
-        self.listened = False  # the driver wants to be told of all messages
+        self.listeners = 0  # who wants the driver to be told of all messages
+        self.listened = False  # whether there are any
         self.told: list[Message] = []  # what it is told at the end of this call; bound: the messages of one
         self.effects: list[Effect] = []  # of this call, beside what is derived below
         self.started: Final = now
         self.deaf = False  # the driver reads from nobody, so nobody's silence counts
         self.heard = 0  # when it last began to read again
+        self.owing = 0  # links that the last call sent something to, and that have messages to acknowledge
         self._dirty: list[Link] = []  # with something to send
-        self._inserts: list[tuple[int, list[Message]]] = []  # of this call: tree and messages, in the order of tickets
-        self._filled: dict[int, int] = {}  # by tree, which of them takes the next message
+        self._inserts: list[tuple[int, list[Message], bool]] = []  # of this call: for a tree, in the order of tickets
+        self._insert_bytes: list[int] = []  # of their payloads
+        self._filled: dict[tuple[int, bool], int] = {}  # by tree and spread, which of them takes the next message
         self._next_insert = 1
         self._next_number = 1
         self.configure(settings)
@@ -148,8 +160,9 @@ class Core:
         return number
 
     def listen(self, *, wanted: bool) -> None:
-        """Tell of every message with `Heard` from the next one on, or of none."""
-        self.listened = wanted
+        """Tell of every message with `Heard` from the next one on, until as many have enough as wanted it."""
+        self.listeners += 1 if wanted else -1
+        self.listened = self.listeners > 0
         self.router.forget()  # a plain route passes messages on unseen
 
     def limit(self, link: Link, now: int) -> None:
@@ -207,13 +220,15 @@ class Core:
         self.stats.protocol_errors += 1
         self.effects.append(Rejected(link.peer.address, why + link.said_to_be(), sample[:_SAMPLE_BYTES]))
 
-    def insert(self, tree: int, message: Message) -> int:
+    def insert(self, tree: int, message: Message, spread: bool = False) -> int:  # noqa: FBT001, FBT002  a C call
         """Have a message put into the group of its tree; returns the ticket, which others of this call may share."""
-        at = self._filled.get(tree, -1)
-        if at < 0 or len(self._inserts[at][1]) >= MAX_INSERT:
-            at = self._filled[tree] = len(self._inserts)
-            self._inserts.append((tree, []))
+        at = self._filled.get((tree, spread), -1)
+        if at < 0 or len(self._inserts[at][1]) >= MAX_INSERT or self._insert_bytes[at] >= MAX_INSERT_BYTES:
+            at = self._filled[tree, spread] = len(self._inserts)
+            self._inserts.append((tree, [], spread))
+            self._insert_bytes.append(0)
         self._inserts[at][1].append(message)
+        self._insert_bytes[at] += len(message.payload)
         return self._next_insert + at
 
     # -- the end of a call
@@ -231,14 +246,16 @@ class Core:
             effects.append(Heard(self.told))
             self.told = []
         if self._inserts:
-            for tree, messages in self._inserts:
-                effects.append(Insert(tree, self._next_insert, messages, self.restoring))
+            for tree, messages, spread in self._inserts:
+                effects.append(Insert(tree, self._next_insert, messages, self.restoring, spread))
                 self._next_insert += 1
             self._inserts = []
+            self._insert_bytes = []
             self._filled = {}
         self.restoring = False
         dirty = self._dirty
         self._dirty = []
+        self.owing = 0
         for link in dirty:
             link.dirty = False
             if link.state == CLOSED and not link.hanging:
@@ -249,6 +266,8 @@ class Core:
                 effects.append(Send(link.id, link.out))
                 link.out = []
                 self.stats.sent_bytes += link.mark - link.room
+                if link.session is not None and link.session.inflight:
+                    self.owing += 1
             if link.hanging:
                 effects.append(Hangup(link.id))
                 continue

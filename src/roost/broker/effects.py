@@ -88,18 +88,24 @@ class Keep(Effect):
 class Insert(Effect):
     """Put these messages into the group of a tree; they come back by `stored`.
 
-    With `again` an earlier process may have put them there.
+    With `again` an earlier process may have put them there. With `spread` they are answered when every other repo of
+    the group that answers has them, too, or has said why not.
     """
 
     tree: int
     ticket: int
     messages: Sequence[Message]
     again: bool = False
+    spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Inserted(Effect):
-    """Tell: the messages of a ticket are as durable as was asked, or, with a reason, cannot be."""
+    """Tell: the messages of a ticket are as durable as was asked, or, with a reason, cannot be.
+
+    The reason is for publishers; `detail` is for whoever runs the node.
+    """
 
     ticket: int
     refusal: str
+    detail: str = ""

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from roost.broker import hearing
+from roost.broker import arriving, hearing, vouching
 from roost.broker.announcement import RESERVED, SESSIONS, decode_announcement
+from roost.broker.arrivals import TOPIC as ARRIVALS
+from roost.broker.arrivals import decode_arrivals
 from roost.broker.beat import TOPIC, decode_beat
 from roost.broker.choosing import share, wants
 from roost.broker.core import Core
 from roost.broker.macros import claiming
 from roost.broker.macros.record import TOPICS
-from roost.broker.macros.repeating import is_repeated
+from roost.broker.macros.repeating import arrive, is_repeated
 from roost.broker.message import Message
 from roost.broker.receipts import Receipt
 from roost.broker.roles import governing
@@ -34,8 +36,13 @@ MAX_CLEARED: Final = 10_000  # topics of which it is known when their retained m
 
 def take_in(core: Core, messages: list[Message], positions: Mapping[bytes, int], now: int) -> None:
     """Messages came out of groups; so far their streams are handed on."""
+    if core.macros is not None:
+        arrive(core.macros, messages)
     for message in messages:
         _emerge(core, message, now)
+    last_words, core.last_words = core.last_words, []
+    for client, panel, began in last_words:  # now that all parts of them are in
+        vouching.heard(core, client, panel, began, now)
     hearing.catch_up(core, now)
     for stream, number in positions.items():
         core.ledger.save_position(stream, number)
@@ -55,7 +62,7 @@ def _emerge(core: Core, message: Message, now: int) -> None:
     if message.time < core.began:
         return  # it is history here, and only holds on
     if core.macros is not None:
-        if message.lineage and is_repeated(core.macros, message):
+        if message.lineage and is_repeated(core, core.macros, message):
             return
         if route.touched:
             core.macros.collect(message)
@@ -124,6 +131,8 @@ def _hear(core: Core, message: Message, now: int) -> None:
     try:
         if message.topic == TOPIC:
             hearing.hear_beat(core, decode_beat(message.payload), now)
+        elif message.topic == ARRIVALS:
+            arriving.hear_arrivals(core, decode_arrivals(message.payload), message.time, now)
         elif message.topic.startswith(TOPICS):
             said = None if core.macros is None else core.macros.parts.take(origin[1], message.payload)
             if said is not None and core.macros is not None:

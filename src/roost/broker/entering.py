@@ -14,14 +14,15 @@ from typing import Final
 
 from roost.broker.answers import hold, release
 from roost.broker.core import Core, Entry
+from roost.broker.explaining import acknowledgement
 from roost.broker.ledger import FAR
 from roost.broker.link import Held, Link
 from roost.broker.message import Message
-from roost.broker.packets.acks import ack, ack_v5
+from roost.broker.packets.acks import ack
 from roost.broker.packets.framing import PUBACK, PUBREC
 from roost.broker.packets.reasons import QUOTA_EXCEEDED, TOPIC_NAME_INVALID, UNSPECIFIED_ERROR
 from roost.broker.session import Session
-from roost.broker.trees import has_levels
+from roost.broker.trees import why_no_stream
 
 _SHOWN: Final = 64  # characters of a topic
 
@@ -55,17 +56,20 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
 
 
 def _turn_away(core: Core, link: Link, message: Message, packet_id: int, refusal: str) -> None:
-    """Tell a publisher that its message can be no reading; 3.1.1 has no words for that but to hang up."""
+    """Tell a publisher that its message can be no reading.
+
+    3.1.1 has no words for that. It gets no answer, for the server does not take it over [3.1.1 MQTT-4.3.2-2]; hung up
+    on, the client would come back and send it again, and nothing else of it would ever come through.
+    """
+    core.stats.unfit += 1
     core.reject(link, f"{refusal}: topic {message.topic.decode()[:_SHOWN]!r}", b"")
-    reason = QUOTA_EXCEEDED if has_levels(message.topic) else TOPIC_NAME_INVALID
+    reason = TOPIC_NAME_INVALID if why_no_stream(message.topic) else QUOTA_EXCEEDED
     if message.qos == 0:
         core.stats.dropped += 1
     elif link.version == 5:
         kind = PUBACK if message.qos == 1 else PUBREC
-        chunk = ack_v5(kind, packet_id, reason)
+        chunk = acknowledgement(link, kind, packet_id, reason, refusal)
         hold(core, link, Held(kind, packet_id, chunk, 0))
-    else:
-        core.doom(link, reason, refusal)
 
 
 def again(core: Core, link: Link, session: Session, packet_id: int) -> None:
@@ -140,7 +144,7 @@ def _forget(core: Core, entry: Entry) -> None:
 def _refuse(core: Core, link: Link, held: Held, refusal: str) -> None:
     """Tell a publisher that its message is not safe; 3.1.1 has no words for that, so the client must come again."""
     if link.version == 5:
-        held.chunk = ack_v5(held.kind, held.packet_id, QUOTA_EXCEEDED)
+        held.chunk = acknowledgement(link, held.kind, held.packet_id, QUOTA_EXCEEDED, refusal)
         held.entering = False
         release(core, link)
     else:

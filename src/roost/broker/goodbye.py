@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from roost.broker.core import Core
+from roost.broker.explaining import words
 from roost.broker.link import Link
 from roost.broker.packets.connack import connack
 from roost.broker.packets.disconnect import disconnect
@@ -53,7 +54,7 @@ def send_refusal(core: Core, link: Link, reason: int, why: str) -> None:
     properties = Properties()
     properties.server_reference = _reference(core, reason) or None
     bare = connack(link.version, False, reason, properties)  # noqa: FBT003  as in the packet
-    properties.reason_string = why.encode() or None
+    properties.reason_string = words(why) or None
     _send_what_fits(core, link, connack(link.version, False, reason, properties), bare)  # noqa: FBT003
 
 
@@ -62,7 +63,7 @@ def send_goodbye(core: Core, link: Link, reason: int, why: str) -> None:
     if reason in _NEVER_AFTER or 0 < reason < UNSPECIFIED_ERROR:
         reason = NOT_AUTHORIZED if reason in {0x85, 0x86, BANNED, BAD_AUTHENTICATION_METHOD} else UNSPECIFIED_ERROR
     reference = _reference(core, reason)
-    _send_what_fits(core, link, disconnect(reason, why.encode(), reference), disconnect(reason, b"", reference))
+    _send_what_fits(core, link, disconnect(reason, words(why), reference), disconnect(reason, b"", reference))
 
 
 def _reference(core: Core, reason: int) -> bytes:

@@ -15,16 +15,16 @@ from dataclasses import replace
 from typing import Final
 from zlib import crc32
 
-from roost.broker import lifetimes
+from roost.broker import lifetimes, orphans, wills
 from roost.broker.abroad import Abroad
 from roost.broker.announcement import Announcement
+from roost.broker.arriving import give_up, is_entitled
 from roost.broker.beat import Beat
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
 from roost.broker.memory import has_room_for_filter, set_will
 from roost.broker.message import Message
-from roost.broker.packets.reasons import SESSION_TAKEN_OVER
 from roost.broker.queueing import keep_only, over
 from roost.broker.receipts import Told
 from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
@@ -42,25 +42,35 @@ FLEETING_S: Final = 3 * FLEETING_REFRESH_S  # how long a session that ends with 
 def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> None:
     """Take in what another node announced at a time, in a stream of its own."""
     if core.roaming is not None:
-        core.roaming.heard(said.panel, now)
+        core.roaming.heard(said.panel, time, now)
         if said.online and time < core.roaming.sharing.nodes.start_of(said.panel):
             said = replace(said, online=False)  # no link is older than its node
+    is_over = not said.online and said.expiry_s == 0
+    session = core.sessions.get(said.client)
+    if session is not None and not is_entitled(
+        core, session, said.user, said.began, now, is_there=said.online, is_over=is_over
+    ):
+        return
     session = core.sessions.get(said.client)
     if session is not None and session.link is not None:
-        if not said.online or not _is_later(core, said, stream, session):
+        is_there = said.online or said.born > session.born  # or was, and ended what is here
+        if not is_there or not _is_later(core, said, stream, session):
             if session.born == said.born:  # it left there, and is here
                 _hear_released(core, said, stream, time, is_latest=False)
                 _forget_done(core, session, session.groups(), said)
+                if not said.online:
+                    session.groups().begun.update(said.begun)  # until all parts are in
+                    core.last_words.append((said.client, said.panel, said.began))
             return
-        core.stats.taken_over += 1
-        lifetimes.hang_up(core, session.link, SESSION_TAKEN_OVER, "it connected to another node", now)
+        give_up(core, session, said.began, now)
         session = core.sessions.get(said.client)
     if session is not None and (session.born != said.born or session.user != said.user):
         if session.born > said.born:
             return
+        orphans.drop(core, said.client)
+        wills.speak(core, session, min(now, said.born - 1))  # a clean start elsewhere ended it [MQTT-3.1.2-8]
         _end(core, session, now)
         session = None
-    is_over = not said.online and said.expiry_s == 0
     if session is None:
         session = None if is_over else _begin(core, said, stream)
         if session is None:
@@ -86,10 +96,12 @@ def hear_beat(core: Core, beat: Beat, now: int) -> None:
     roaming = core.roaming
     if roaming is None:
         return
-    roaming.heard(beat.panel, now)
+    roaming.sharing.heard(beat.panel, now)  # whatever its clock says: it is found lost if no more come
     if not roaming.sharing.hear(beat):
         return
+    roaming.bequests.restarted(beat.panel, beat.started)
     roaming.tell_members(core.sessions)
+    roaming.answer(beat.panel, beat.started, core.sessions.values())
     for session in list(core.sessions.values()):
         abroad = session.abroad
         if abroad is not None and abroad.elsewhere and abroad.panel == beat.panel and abroad.heard < beat.started:
@@ -100,9 +112,8 @@ def hear_beat(core: Core, beat: Beat, now: int) -> None:
 
 def _is_later(core: Core, said: Announcement, stream: bytes, session: Session) -> bool:
     """Whether the client came there later than here."""
-    here = session.born if session.abroad is None else max(session.born, session.abroad.began)
     panel = b"" if core.roaming is None else core.roaming.panel_of(stream)
-    return (said.began, stream) > (here, panel)
+    return (said.began, stream) > (session.here_since, panel)
 
 
 def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, time: int, now: int) -> None:
@@ -117,11 +128,16 @@ def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, t
     abroad.fleeting = said.expiry_s == 0
     session.expiry_s = said.expiry_s or FLEETING_S
     session.ended = now + refresh_s(said.expiry_s) * SECOND if said.online else min(time, now)
+    orphans.drop(core, session.client)
     set_will(core, session, None)  # it is the other node's to speak
     session.will_due = 0
-    if said.filters is not None:
-        shared = {filter_: options for filter_, options in said.filters.items() if options.shared is not None}
-        _subscribe(core, session, shared if abroad.fleeting else said.filters, time)
+    if said.part[0] == 0:
+        abroad.begun = {}
+    abroad.begun.update(said.begun)
+    filters = abroad.gather(said.filters, *said.part)
+    if filters is not None:
+        shared = {filter_: options for filter_, options in filters.items() if options.shared is not None}
+        _subscribe(core, session, shared if abroad.fleeting else filters, time)
 
 
 def _hear_released(core: Core, said: Announcement, stream: bytes, time: int, *, is_latest: bool) -> None:
@@ -193,9 +209,13 @@ def catch_up(core: Core, now: int) -> None:
         held = {delivery.message.origin for delivery in [*session.again, *session.queue]}
         for stream in streams_of(core, filter_):
             low, high = core.history.first(stream, Since(time)), core.history.present(stream)
-            for _, message in core.history.read(stream, low, high, MAX_CAUGHT_UP):
-                if message is not None and message.origin not in held and message.time >= max(time, core.began):
-                    _queue(core, session, filter_, options, message, now)
+            left = MAX_CAUGHT_UP
+            while low <= high and left > 0 and (read := core.history.read(stream, low, high, left)):
+                left -= len(read)
+                low = read[-1][0] + 1
+                for _, message in read:
+                    if message is not None and message.origin not in held and message.time >= max(time, core.began):
+                        _queue(core, session, filter_, options, message, now)
 
 
 def streams_of(core: Core, filter_: bytes) -> list[bytes]:

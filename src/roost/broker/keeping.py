@@ -25,7 +25,7 @@ def kept(core: Core, ticket: int, now: int) -> None:
     for session in awaiting.values():
         pump(core, session, now)
     for link in list(core.gated.values()):
-        if core.ledger.safe(link.gate):
+        if core.ledger.safe(link.gate) and not link.vows:
             core.unshut(link)
             if link.session is not None:
                 pump(core, link.session, now)

@@ -26,16 +26,36 @@ from roost.machine.contract import SECOND, Effect, Rejected
 
 def begin(core: Core, number: int, peer: Peer, now: int) -> list[Effect]:
     """There is a new connection; it may be one too many."""
-    if not core.limiter.connect(peer.address, now):
-        core.stats.links_refused += 1
-        return [Rejected(peer.address, core.limiter.why), Hangup(number)]
+    _, since = core.greeting.pop(number, ("", 0))
+    if not since and not core.limiter.connect(peer.address, now):
+        return _refused(core, number, peer.address)
     core.stats.links_opened += 1
     most = min(core.settings.max_packet_bytes, core.settings.max_connect_bytes)  # until it is let in
     largest = largest_of_address(core.limiter.limits, peer.address, most)
     link = Link(number, peer, largest, core.high_water_bytes, now)
     core.links[number] = link
-    core.timers.arm_link(link, now + core.settings.connect_timeout())
+    core.timers.arm_link(link, (since or now) + core.settings.connect_timeout())
     return []
+
+
+def knock(core: Core, number: int, address: str, now: int) -> list[Effect]:
+    """Somebody shakes hands: who only does that fills the place of others as much as who has done it."""
+    if not core.limiter.connect(address, now):
+        return _refused(core, number, address)
+    core.greeting[number] = (address, now)
+    return []
+
+
+def turn_back(core: Core, number: int) -> None:
+    """A connection is over that only shook hands, if there was one."""
+    address, since = core.greeting.pop(number, ("", 0))
+    if since:
+        core.limiter.disconnect(address)
+
+
+def _refused(core: Core, number: int, address: str) -> list[Effect]:
+    core.stats.links_refused += 1
+    return [Rejected(address, core.limiter.why), Hangup(number)]
 
 
 def hang_up(core: Core, link: Link, reason: int, why: str, now: int) -> None:
@@ -161,10 +181,13 @@ def _hand_on(core: Core, delivery: Delivery, now: int) -> None:
 
 
 def save(core: Core, session: Session) -> int:
-    """Write a session's row, if it has or needs one, and have other nodes hear of it; returns what to wait for."""
+    """Write a session's row, if it has or needs one, and have other nodes hear of it; returns what to wait for.
+
+    A will needs one, however short its session: a crash must not swallow it [MQTT-3.1.2-8].
+    """
     if core.roaming is not None:
         core.roaming.changed(session)
-    if not core.ledger.active or not (session.persistent or session.stored):
+    if not core.ledger.active or not (session.persistent or session.stored or session.will is not None):
         session.touched = []
         return 0
     if not session.stored:

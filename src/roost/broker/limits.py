@@ -34,9 +34,9 @@ class Limits:
         self,
         *,
         max_links: int = 20_000,
-        max_links_per_address: int = 1_000,
-        max_links_per_user: int = 10_000,
-        connects_per_s: int = 100,  # per address; a burst of ten seconds' worth is free
+        max_links_per_address: int = 15_000,
+        max_links_per_user: int = 15_000,
+        connects_per_s: int = 1_000,  # per address; a burst of ten seconds' worth is free
         failures_per_minute: int = 10,  # per address: wrong passwords and unknown users
         messages_per_s: int = 0,  # per client
         bytes_per_s: int = 0,  # per client

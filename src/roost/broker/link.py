@@ -46,7 +46,7 @@ class Held:
         self.packet_id: Final = packet_id
         self.chunk = chunk
         self.ticket = ticket
-        self.entering = entering  # its message is on its way into a group
+        self.entering = entering  # its message is on its way into a group, or what it says to other nodes
 
 
 class Link:
@@ -72,6 +72,7 @@ class Link:
         self.congested = False
         self.behind = False  # it has not caught up with what waited for it when it came
         self.gate = 0  # the ticket that CONNACK waits for, and everything behind it
+        self.vows = 0  # for how many other things it waits, of other nodes
         self.doomed = False  # it will be hung up at the end of this call
         self.hanging = False  # a Hangup is due
 
@@ -81,6 +82,7 @@ class Link:
 
         self.quota = 65_535  # what may be in flight to it [MQTT-3.3.4-9]
         self.max_packet_bytes = 0xFFFFFFFF
+        self.explains = False  # it wants to hear why something is refused
         self.alias_maximum = 0  # what the client takes
         self.aliases: dict[bytes, int] = {}  # ours to it; bound: alias_maximum, settings.max_sent_aliases
         self.known: dict[int, bytes] = {}  # its to us; bound: settings.topic_alias_maximum

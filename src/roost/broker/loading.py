@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from roost.broker import entering, lifetimes, recalling, wills
+from roost.broker import entering, orphans, recalling
 from roost.broker.core import Core
 from roost.broker.ledger import (
     BEGAN,
@@ -96,18 +96,16 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
 
 
 def wake(core: Core, now: int) -> None:
-    """Let sessions go on that the last run left: wills, expiry."""
+    """Let sessions go on that the last run left: wills, expiry; what others may know better waits (`orphans`)."""
     for session in list(core.sessions.values()):
         if session.link is not None:
             continue
-        if session.expiry_s == 0:
-            lifetimes.end(core, session, now)
-            continue
         if not session.ended:
             session.ended = now
-            wills.lost(core, session, now)
-            lifetimes.save(core, session)
-        lifetimes.fire(core, session, now)
+        if session.will is not None and not session.will_due and core.gateway is not None:
+            orphans.hold(core, session)
+        else:
+            orphans.wake(core, session, now)
     for session, packet_id, message in core.unfinished:
         tree = None if core.gateway is None else core.gateway.of(message.topic)
         if session.gone:
@@ -126,6 +124,8 @@ def join(core: Core, history: History, roaming: Roaming | None) -> None:
     core.history = history
     core.roaming = roaming
     core.ledger.save_beginning(core.began)
+    if roaming is not None and core.gateway is not None:
+        roaming.comings.tree_of = core.gateway.of
     for session, filter_, since, places in core.interrupted:
         recalling.resume(core, session, filter_, since, places)
     core.interrupted = []

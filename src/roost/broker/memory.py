@@ -84,7 +84,11 @@ def has_room_for_will(core: Core, session: Session | None, will: Will) -> bool:
 
 
 def set_will(core: Core, session: Session, will: Will | None) -> None:
-    """Have a session leave a will, or none."""
+    """Have a session leave a will, or none; other nodes hear that the one before is over."""
+    if session.will is not None:
+        core.orphaned.pop(session.client, None)
+        if core.roaming is not None:
+            core.roaming.comings.over(session.client)
     core.wills_bytes += _size_of(will) - _size_of(session.will)
     session.will = will
 

@@ -13,6 +13,7 @@ from typing import Final
 from roost.machine.contract import SECOND
 
 SILENCE: Final = 6 * SECOND
+_AWAY: Final = SILENCE * 3 // 2  # between two looks: this process stood still, or the clock was set forward
 MAX_NODES: Final = 1000  # the one that was heard of first is forgotten
 
 
@@ -21,6 +22,7 @@ class Nodes:
 
     def __init__(self) -> None:
         self.forgotten = 0  # by `MAX_NODES`
+        self._listened = 0  # when it was looked last who is silent
         self._signs: Final[dict[bytes, int]] = {}  # by panel, when something was heard; bound of all three: MAX_NODES
         self._starts: Final[dict[bytes, int]] = {}
         self._silent: Final[dict[bytes, None]] = {}
@@ -54,12 +56,19 @@ class Nodes:
         """Whether a node is taken for gone, or was not heard yet."""
         return panel in self._silent or panel not in self._signs
 
+    def lost_since(self, panel: bytes) -> int:
+        """When a node was heard last that is silent now, 0 if it is not or was never heard."""
+        return self._signs.get(panel, 0) if panel in self._silent else 0
+
     def living(self) -> list[bytes]:
         """The panels of those that were heard and are not silent."""
         return [panel for panel in self._signs if panel not in self._silent]
 
     def listen(self, now: int) -> bool:
-        """See who fell silent; whether anybody did."""
+        """See who fell silent; whether anybody did. Who has not listened for long cannot say so of others."""
+        if self._listened and now - self._listened > _AWAY:
+            self._signs.update({panel: now for panel in self._signs if panel not in self._silent})
+        self._listened = now
         silent = [panel for panel, at in self._signs.items() if at + SILENCE <= now and panel not in self._silent]
         self._silent.update(dict.fromkeys(silent))
         return bool(silent)

@@ -7,7 +7,8 @@
 |                |                              | if it has several             | where there is one              |
 
 `time` is in nanoseconds since 1970. What is sealed is what was sealed, for who has something that opens it. To others
-it is no message, as what is no reading at all.
+it is no message, as what is no reading at all. So it is with a payload that does not fit a packet
+(`roost.broker.large`): it comes whole, to who has something that joins its parts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from roost.machine import SECOND
 from roost.naming.name import Name
 from roost.naming.topic import topic_of_name
 from roost.wire.data import decode_data
+from roost.wire.elsewhere import Elsewhere
 from roost.wire.envelope import SEALED
 from roost.wire.reading import Reading, decode_reading
 from roost.wire.senml import Quality, Value
@@ -38,10 +40,21 @@ class Opens(Protocol):
         ...
 
 
-def message_of(parts: int, stream: Name, number: int, wire: bytes, opens: Opens | None = None) -> Message | None:
+class Joins(Protocol):
+    """What knows payloads that do not fit a packet."""
+
+    def payload_of(self, stream: Name, number: int, said: Elsewhere) -> bytes:
+        """The payload of a reading; raises `PartsMissing`, and `BadPacket` if its parts make another one."""
+        ...
+
+
+def message_of(
+    parts: int, stream: Name, number: int, wire: bytes, opens: Opens | None = None, joins: Joins | None = None
+) -> Message | None:
     """The message that a packet of a stream is, None if it is none; so many parts has the name of the group.
 
-    Raises `NoKey` if it is sealed, and there is something that opens it but no key.
+    Raises `NoKey` if it is sealed, and there is something that opens it but no key; and `PartsMissing` if its payload
+    is elsewhere, and there is something that joins it but not all to be joined.
     """
     try:
         packet = decode_data(wire)
@@ -51,15 +64,22 @@ def message_of(parts: int, stream: Name, number: int, wire: bytes, opens: Opens 
         reading = decode_reading(content)
         origin = (0, stream.value, number)
         if reading.posting is None:
+            if reading.elsewhere is not None:
+                return None  # only messages are cut
             return _of_sensor(reading, stream, origin)
         posting = reading.posting
+        payload = reading.payload
+        if reading.elsewhere is not None:
+            if joins is None:
+                return None
+            payload = joins.payload_of(stream, number, reading.elsewhere)
         topic = topic_of_name(stream.suffix(parts + 1)).encode()
     except (BadPacket, BadTopic):
         return None
     expires = 0 if posting.expiry_s < 0 else reading.time + max(1, posting.expiry_s * SECOND)
     return Message(
         topic,
-        reading.payload,
+        payload,
         posting.qos,
         posting.retain,
         posting.properties,

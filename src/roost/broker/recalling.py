@@ -9,6 +9,7 @@ stream.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost.broker.abroad import Abroad, Replay
@@ -16,6 +17,7 @@ from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
 from roost.broker.link import Link
+from roost.broker.message import Message
 from roost.broker.recall import Recall
 from roost.broker.roles.presenting import given, heard_on, is_decided
 from roost.broker.session import Session
@@ -41,6 +43,40 @@ def resume(core: Core, session: Session, filter_: bytes, since: Since, places: d
         _add(core, session, Recall(filter_, since, core.history, places, heard_on(core, filter_)), options)
 
 
+def look_again(core: Core, messages: Sequence[Message], past: Mapping[bytes, int]) -> None:
+    """History of streams came, where it had been before these numbers: who had asked for it gets it now.
+
+    So it is where this node is new, and fetches what the others have had for long. With it come these messages, which
+    are not delivered yet, and are left to what is begun here.
+    """
+    if core.history is None or not core.recalled:
+        return
+    first: dict[bytes, int] = {}
+    for message in messages:
+        if message.origin is not None and message.time >= core.began:
+            first.setdefault(message.origin[1], message.origin[2])
+    for number, session in list(core.recalled.items()):
+        if session.gone or session.abroad is None or not session.abroad.recalled:
+            del core.recalled[number]
+            continue
+        for filter_, since in list(session.abroad.recalled.items()):
+            options = session.subscriptions.get(filter_)
+            if options is None:
+                del session.abroad.recalled[filter_]
+                continue
+            heard = heard_on(core, filter_)
+            if not any(core.history.has(stream, each) for stream in past for each in heard):
+                continue  # seen before all streams are listed in vain
+            streams = {stream for each in heard for stream in core.history.streams(each)}
+            places: dict[bytes, int] = {}
+            for stream in streams:
+                if stream in past:
+                    places[stream] = max(core.history.first(stream, since), past[stream] + 1)
+                else:
+                    places[stream] = first.get(stream, core.history.present(stream) + 1)
+            _add(core, session, Recall(filter_, since, core.history, places, heard), options)
+
+
 def _add(core: Core, session: Session, recall: Recall, options: Options) -> None:
     end(core, session, recall.filter)
     session.groups().replays.append(Replay(recall, options))
@@ -50,9 +86,13 @@ def _add(core: Core, session: Session, recall: Recall, options: Options) -> None
 
 def end(core: Core, session: Session, filter_: bytes) -> None:
     """Have a session get no more of the past of a filter."""
-    for replay in () if session.abroad is None else session.groups().replays:
+    abroad = session.abroad
+    if abroad is None:
+        return
+    abroad.recalled.pop(filter_, None)
+    for replay in abroad.replays:
         if replay.recall.filter == filter_:
-            session.groups().replays.remove(replay)
+            abroad.replays.remove(replay)
             core.ledger.forget_recall(session.client, filter_)
             return
 
@@ -99,6 +139,8 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
         left -= 1
         if message is None:
             end(core, session, replay.recall.filter)
+            abroad.recalled[replay.recall.filter] = replay.recall.since
+            core.recalled[session.number] = session
             continue
         options = replay.options
         if options.no_local and message.publisher == session.client:  # [MQTT-3.8.3-3]

@@ -6,24 +6,30 @@ A change is told at once, or in the next `ROUND`. What is done (acknowledged thr
 messages its client released) is told a round after it was handed over, a release at once, but of one session not more
 often than every `PAUSE`: many messages share one announcement. A session that is online is told again before it could
 expire elsewhere. Sessions that end with their links are told of only if they have shared subscriptions, for nodes to
-agree who is a member; beats say what became of their messages (`roost.broker.sharing`). What other nodes tell is
+agree who is a member; beats say what became of their messages (`roost.broker.sharing`), and that this node lives. That
+a client came, and its will, is told on its own (`roost.broker.comings`). What other nodes tell is
 `roost.broker.hearing`'s business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import Final
 
 from roost.broker.abroad import Abroad
-from roost.broker.announcing import Groups, Said, announcements, beats, done_of
+from roost.broker.announcing import Groups, Said, announcements, arrivals_of, beats, done_of
+from roost.broker.bequests import Bequests
+from roost.broker.comings import Comings
 from roost.broker.message import Message
+from roost.broker.nodes import MAX_NODES
 from roost.broker.receipts import Receipts
 from roost.broker.session import Session
 from roost.broker.shared import whole_filter
 from roost.broker.sharing import Sharing
 from roost.broker.track import Open
+from roost.broker.vows import PATIENCE
 from roost.machine.contract import SECOND, earliest
 
 ROUND: Final = SECOND // 10
@@ -31,19 +37,40 @@ PAUSE: Final = SECOND // 2
 REFRESH_S: Final = 3600  # at most, between two announcements of a session that is online
 MAX_PAYLOAD_BYTES: Final = 7000  # of what is said, which is one reading
 FLEETING_REFRESH_S: Final = 60  # the same for one that ends with its link
+MAX_UNSAID: Final = 32  # announcements without filters before one with them: who is new hears the last ones only
 _MIN_REFRESH_S: Final = 5
 
 
 class Roaming:
-    """What is to be told; `groups` are the names of groups, each with a tree of it and our panel there."""
+    """What is to be told; `groups` are the names of groups, each with a tree of it and our panel there.
 
-    def __init__(self, groups: Groups) -> None:
+    `accompanied` says whether there are other nodes; `homes` are further trees of the groups, with the one in `groups`.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        accompanied: Callable[[], bool] = lambda: False,
+        homes: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        self.accompanied: Final = accompanied
         self.told = 0  # announcements and beats
+        self.rounds = 0  # how often all was told that was due
+        self.largest = b""  # the last client of whom there was too much to tell
         self.receipts: Final = Receipts()
         self.sharing: Final = Sharing()
+        self.comings: Final = Comings()
+        self.bequests: Final = Bequests()
+        self.inherited = 0  # wills that were spoken for lost nodes
+        self.inherit_at: int | None = None  # when to see whether there are any
+        self.answered: Final[dict[bytes, int]] = {}  # nodes that told all wills since this one began; bound: as nodes
         self.too_large = 0  # by MAX_PAYLOAD_BYTES: sessions with so many subscriptions stay where they are
         self._groups: Final = groups
+        self._homes: Final = homes
         self._changed: dict[bytes, Session] = {}  # by client; bound of both: the sessions, and those that ended
+        self._waiting: Final[dict[bytes, tuple[int, int]]] = {}  # by client whose will goes first: ticket, until when
+        self._tickets: Final[dict[int, list[bytes]]] = {}  # the same by ticket; bound of these: the sessions
+        self._later: Final[dict[bytes, Session]] = {}  # of those, what is to be told then
         self._progressed: dict[bytes, Session] = {}  # online, with something that is not told
         self._is_urgent = False  # some of it is a release
         self._is_fresh = False  # some of it was handed over since the last round
@@ -63,6 +90,10 @@ class Roaming:
         """Whether a stream is one of our panels'."""
         return any(stream.startswith(panel) for _, panel in self._groups.values())
 
+    def is_panel(self, panel: bytes) -> bool:
+        """Whether it is one of ours."""
+        return any(panel == ours for _, ours in self._groups.values())
+
     def group_of(self, stream: bytes) -> bytes:
         """The group of a stream."""
         return next((group for group in self._groups if stream.startswith(group)), b"")
@@ -80,6 +111,44 @@ class Roaming:
             self._changed[session.client] = session
             if abroad is not None and abroad.returned:
                 self.resume(session)
+
+    def come(self, session: Session) -> None:
+        """A client came whose session ends with its link, or that has a will: other nodes have to know."""
+        if self.accompanied():
+            self.comings.come(session)
+
+    def wait_for(self, client: bytes, ticket: int, now: int) -> None:
+        """Tell that a client left when all nodes have its will: whoever waits for that word has heard the will then."""
+        if self.accompanied():
+            self._waiting[client] = ticket, now + PATIENCE
+            self._tickets.setdefault(ticket, []).append(client)
+
+    def inserted(self, ticket: int) -> None:
+        """All nodes that answer have the messages of a ticket."""
+        for client in self._tickets.pop(ticket, ()):
+            if self._waiting.get(client, (0, 0))[0] == ticket:
+                self._wait_no_more(client)
+
+    def _wait_no_more(self, client: bytes) -> None:
+        del self._waiting[client]
+        self.comings.release(client)
+        session = self._later.pop(client, None)
+        if session is not None:
+            self._changed.setdefault(client, session)
+
+    def answer(self, panel: bytes, started: int, sessions: Iterable[Session]) -> None:
+        """Tell a node that begins what it has to know."""
+        if not self.accompanied():
+            return
+        here = [each for each in sessions if each.abroad is None or not each.abroad.elsewhere]
+        self.comings.tell_again(panel, started, here)
+
+    def note_answer(self, panel: bytes, heard: Iterable[tuple[bytes, int]]) -> None:
+        """A node has told all wills to those that it heard begin; whether that is this one, it is answered."""
+        if any(started == self._started and self.is_panel(each) for each, started in heard):
+            if len(self.answered) >= MAX_NODES:
+                self.answered.clear()
+            self.answered[panel] = self._started
 
     def resume(self, session: Session) -> None:
         """A session goes on here with what an earlier run or another node left it to get."""
@@ -112,9 +181,10 @@ class Roaming:
             self._is_urgent = True
         return self.receipts.release(session.client, packet_id)
 
-    def heard(self, panel: bytes, now: int) -> None:
-        """A node said something."""
-        self.sharing.heard(panel, now)
+    def heard(self, panel: bytes, time: int, now: int) -> None:
+        """A node said something at a time; what it said before this run began is no sign that it lives."""
+        if time >= self._started:
+            self.sharing.heard(panel, now)
 
     def tell_members(self, sessions: Mapping[bytes, Session]) -> None:
         """Tell a node of members that did not know of them, or does not any more."""
@@ -124,7 +194,8 @@ class Roaming:
         """End of a call: see that what was marked is told."""
         if not self._started:
             self._started = now
-        if self._changed or self._is_urgent:
+        self.sharing.always = self.sharing.always or self.accompanied()
+        if self._changed or self._is_urgent or self.comings:
             due = max(now, self._last + ROUND)
         elif self._progressed:
             due = now + (ROUND if self._is_fresh else PAUSE)
@@ -136,6 +207,7 @@ class Roaming:
     def deadline(self) -> int | None:
         """When something is to be told."""
         due = earliest(self._due, self._refreshing[0][0] if self._refreshing else None)
+        due = earliest(due, next((until for _, until in self._waiting.values()), None))
         return earliest(due, self.sharing.deadline(bool(self._members)))
 
     def tick(self, sessions: Mapping[bytes, Session], now: int) -> Said:
@@ -149,15 +221,23 @@ class Roaming:
             elif again and session is not None and session.link is not None:
                 self._changed[client] = session
                 self._due = now
+        while self._waiting and next(iter(self._waiting.values()))[1] <= now:
+            self._wait_no_more(next(iter(self._waiting)))
+            self._due = now
         found = self._beats(sessions, now)
         if self._due is None or self._due > now:
             return found
         self._due = None
+        self.rounds += 1
         self._is_urgent = False
         self._is_fresh = False
+        found += self._that_fit(arrivals_of(self.comings.take(self._groups, self._homes, self._waiting), now))
         changed, self._changed = self._changed, {}
         progressed, self._progressed = self._progressed, {}
-        for session in changed.values():
+        for client, session in changed.items():
+            if client in self._waiting and session.link is None:
+                self._later[client] = session
+                continue
             found += self._announced(session, now, has_changed=True)
         for client, session in progressed.items():
             if client not in changed and not session.gone:
@@ -198,7 +278,10 @@ class Roaming:
             self._refresh[session.client] = 0
         abroad.released = False
         held = frozenset([*session.incoming, *self.receipts.held(session.client)])
-        found = self._that_fit(announcements(self._groups, session, abroad, done, held, now, roams=roams))
+        is_whole = has_changed or abroad.unsaid >= MAX_UNSAID
+        abroad.unsaid = 0 if is_whole else abroad.unsaid + 1
+        said = announcements(self._groups, session, abroad, done, held, now, roams=roams, is_whole=is_whole)
+        found = self._that_fit(said)
         for stream, number in done.items():
             abroad.note_done(stream, number)
         abroad.handed = {stream: high for stream, high in abroad.handed.items() if through.get(stream, 0) < high}
@@ -206,9 +289,14 @@ class Roaming:
         return found
 
     def _that_fit(self, said: Said) -> Said:
-        found = [(tree, message) for tree, message in said if len(message.payload) <= MAX_PAYLOAD_BYTES]
+        found: Said = []
+        for each in said:
+            if len(each[1].payload) <= MAX_PAYLOAD_BYTES:
+                found.append(each)
+            else:
+                self.too_large += 1
+                self.largest = each[2]
         self.told += len(found)
-        self.too_large += len(said) - len(found)
         return found
 
     def _tell_again(self, client: bytes, due: int) -> None:
@@ -220,6 +308,11 @@ class Roaming:
         """See later what a session has done; without a link it does nothing, and what it is to get is handed again."""
         if (abroad.handed or abroad.released) and session.link is not None:
             self._progressed[session.client] = session
+
+
+def roams(session: Session) -> bool:
+    """Whether other nodes hear of a session: it lasts, or takes its turn with others."""
+    return session.persistent or _shares(session)
 
 
 def _shares(session: Session) -> bool:

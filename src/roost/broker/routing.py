@@ -182,15 +182,15 @@ def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a 
     return ticket if sync else 0
 
 
-def publish_anywhere(core: Core, message: Message, now: int) -> None:
-    """Publish what nobody waits for an acknowledgement of: into a group, or to whoever gets it."""
+def publish_anywhere(core: Core, message: Message, now: int, spread: bool = False) -> int:  # noqa: FBT001, FBT002  a C call
+    """Publish what nobody waits for an acknowledgement of: to whoever gets it, or into a group; returns that ticket."""
     route = route_of(core, message.topic)
     if route.tree is None:
         publish(core, message, route, 0, now)
-        return
+        return 0
     refusal = "" if core.gateway is None else core.gateway.refusal_of(route.tree, message)
     if refusal:
         core.stats.dropped += 1
         core.effects.append(Rejected("this broker", refusal, message.topic[:_SAMPLE_BYTES]))
-    else:
-        core.insert(route.tree, message)
+        return 0
+    return core.insert(route.tree, message, spread)

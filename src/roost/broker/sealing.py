@@ -23,7 +23,7 @@ from roost.pubsub.panels.panel import SignerFor
 from roost.repo.store import Entry
 from roost.trust.access import KeyData, Sealer
 from roost.trust.generate import Entropy
-from roost.trust.wrapping import Recipient
+from roost.trust.wrapping import KEY_BYTES, Recipient
 from roost.wire.data import encode_data
 
 MAX_REMEMBERED: Final = 100_000  # topics of which it is known whether they are governed
@@ -87,6 +87,10 @@ class Sealing:
             self._publish(topic, sealed.keys, now)
         self.sealed += 1
         return sealed.content
+
+    def fresh_key(self, topic: bytes) -> bytes:
+        """A key for one payload that is too large for its reading, which holds the key; none if that is not sealed."""
+        return self._entropy(KEY_BYTES) if self.governs(topic) else b""
 
     # -- who may see what is decided by other things than before
 

@@ -4,8 +4,8 @@ A reader is a user with keys of its own, who fetches named Data instead of askin
 streams that it may have at the doors: those that its roles may see as they are published, and of which the permissions
 let it read the topic, or the topic in whose place its roles are given the stream. Roles that are not known see nothing.
 
-What nodes tell each other of macros says what these remember of their inputs, so it is for nodes alone as soon as there
-is any document.
+What nodes tell each other of macros says what these remember of their inputs, and what they tell of clients that come
+has their wills, so both are for nodes alone as soon as there is any document.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost.broker.announcement import RESERVED
+from roost.broker.arrivals import TOPIC as ARRIVALS
 from roost.broker.core import Core
 from roost.broker.macros.record import TOPICS as RECORDS
 from roost.broker.roles.keeper import RoleKeeper
@@ -37,7 +38,7 @@ class CoreReadership:
         if keeper is None or not keeper.policy.documents:
             return False
         if topic.startswith(RESERVED):
-            return topic.startswith(RECORDS)
+            return topic == ARRIVALS or topic.startswith(RECORDS)
         return not sees(keeper.policy, topic.decode(), None, keeper.inputs_of)
 
     def recipients(self, topic: bytes) -> dict[bytes, Recipient]:

@@ -81,6 +81,11 @@ class Session:
         """Whether it outlives its link."""
         return self.expiry_s > 0
 
+    @property
+    def here_since(self) -> int:
+        """When its client came to this node, if it is here."""
+        return self.born if self.abroad is None else max(self.born, self.abroad.began)
+
     def groups(self) -> Abroad:
         """What it has to do with groups."""
         if self.abroad is None:

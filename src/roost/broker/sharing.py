@@ -34,7 +34,7 @@ class Sharing:
         self.nodes: Final = Nodes()
         self.turned_away = 0  # messages that are not watched over, by `MAX_OPEN`
         self.tracks: Final[dict[tuple[bytes, bytes], Track]] = {}  # by filter and stream; bound: MAX_TRACKS
-        self.always = False  # others are to know that this node lives, for macros move when it does not
+        self.always = False  # others are to know that this node lives: if not, they run its macros and speak its wills
         self.is_unsettled = False  # something may have to be chosen again
         self.closed: list[tuple[bytes, bytes, int]] = []  # client, stream, number: done elsewhere; bound: MAX_OPEN
         self.unknown: list[tuple[bytes, bytes, int]] = []  # filter, stream, number: awaited, and new here; MAX_OPEN

@@ -28,16 +28,21 @@ MAX_PIECES: Final = 2  # under way: one that is signed, and one that is next
 class Batch:
     """The messages of one ticket; `entries` are their readings, once they are signed, and `drafts` those before.
 
+    The parts of a large payload are among them, in front of the reading they belong to (`roost.broker.large`).
+
     `keys` were written in front of them, and open some.
     """
 
-    __slots__ = ("again", "copies", "drafts", "entries", "keys", "messages", "ticket")
+    __slots__ = ("again", "copies", "drafts", "entries", "keys", "large", "messages", "size_bytes", "spread", "ticket")
 
-    def __init__(self, ticket: int, messages: Sequence[Message], copies: int, again: bool) -> None:  # noqa: FBT001
+    def __init__(self, ticket: int, messages: Sequence[Message], copies: int, *, again: bool, spread: bool) -> None:
         self.ticket: Final = ticket
         self.messages: Final = messages
+        self.size_bytes: Final = sum([len(message.payload) for message in messages])
         self.copies: Final = copies
         self.again: Final = again
+        self.spread: Final = spread
+        self.large = 0  # messages with parts
         self.drafts: list[Entry] = []
         self.entries: list[Entry] = []
         self.keys: list[Entry] = []

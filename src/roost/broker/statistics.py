@@ -34,6 +34,7 @@ class Statistics:
         self.expired = 0
         self.left_out = 0  # of pasts: what a client of 3.1.1 could not tell from the living
         self.denied = 0  # publications that were not allowed
+        self.unfit = 0  # publications that can be no readings of their group
         self.links_opened = 0
         self.links_refused = 0
         self.protocol_errors = 0
@@ -84,6 +85,7 @@ def topics(statistics: Statistics, more: list[tuple[str, int]], release: str, up
         ("publish/messages/dropped/large", statistics.dropped_large),
         ("publish/messages/expired", statistics.expired),
         ("publish/messages/denied", statistics.denied),
+        ("publish/messages/unfit", statistics.unfit),
         ("past/left_out", statistics.left_out),
         ("publish/bytes/received", statistics.publish_received_bytes),
         ("bytes/received", statistics.received_bytes),

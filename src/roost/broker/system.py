@@ -44,6 +44,13 @@ def tell(core: Core, now: int) -> None:
         publish(core, message, route_of(core, topic), 0, now)
 
 
+def counts(core: Core) -> dict[str, int]:
+    """All numbers that are told, as they are now, by the ends of their topics."""
+    measure(core)
+    told = topics(core.stats, _counted_by_parts(core), "", 0)
+    return {topic[len(PREFIX) :].decode(): int(payload) for topic, payload in told if payload.isdigit()}
+
+
 def _counted_by_parts(core: Core) -> list[tuple[str, int]]:
     """What the parts of the broker count themselves, and the driver."""
     limiter = core.limiter
@@ -60,18 +67,25 @@ def _counted_by_parts(core: Core) -> list[tuple[str, int]]:
         ("wills/bytes", core.wills_bytes),
         ("routes/count", len(core.router.routes)),
         ("routes/bytes", core.router.routes_bytes),
-        *_counted_by_nodes(roaming),
+        *_counted_by_nodes(core, roaming),
         *([] if core.roles is None else core.roles.counts()),
+        *([] if core.macros is None else core.macros.counts()),
         *core.outside.items(),
     ]
 
 
-def _counted_by_nodes(roaming: Roaming) -> list[tuple[str, int]]:
+def _counted_by_nodes(core: Core, roaming: Roaming) -> list[tuple[str, int]]:
     """What is counted between the nodes of groups."""
     receipts, sharing = roaming.receipts, roaming.sharing
     return [
         ("roaming/told", roaming.told),
         ("roaming/large", roaming.too_large),
+        ("roaming/overdue", core.vows.overdue),
+        ("roaming/unheard", core.vows.turned_away),
+        ("roaming/wills", len(roaming.bequests)),
+        ("roaming/wills/inherited", roaming.inherited),
+        ("roaming/wills/forgotten", roaming.bequests.turned_away),
+        ("roaming/wills/untold", roaming.comings.untold),
         ("roaming/nodes", len(sharing.nodes)),
         ("roaming/nodes/forgotten", sharing.nodes.forgotten),
         ("roaming/receipts", len(receipts)),

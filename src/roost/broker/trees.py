@@ -11,17 +11,21 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from roost.broker.announcement import RESERVED
+from roost.broker.large import why_too_large
 from roost.broker.message import Message
 from roost.broker.packets.fields import check_filter
 from roost.broker.patterns import matches
 from roost.broker.settings import DISK
 from roost.naming.building import Panel
-from roost.pubsub.panels.dispatch import MAX_READING_BYTES
+from roost.naming.name import Name
+from roost.naming.topic import topic_of_name
+from roost.repo.catalogue import catalogue_of
 from roost.trust.building import MAX_PARTS
 
 MAX_REMEMBERED: Final = 65_536
 MIN_PARTS: Final = 2
-_AROUND_BYTES: Final = 500  # of a reading: signature with its key's name, and the heads of elements
+CATALOGUE: Final = topic_of_name(catalogue_of(Name())).encode()
+NO_STREAM: Final = "the group has as many streams as there may be"
 
 
 def _has_room(_topic: bytes) -> bool:
@@ -76,20 +80,19 @@ class Trees:
             return "the topic has no group"
         added_bytes = 0 if found.added_bytes is None else found.added_bytes(message.topic)
         refusal = why_not(found.name_bytes + added_bytes, message)
-        return refusal or ("" if found.has_room(message.topic) else "the group has as many streams as there may be")
+        return refusal or ("" if found.has_room(message.topic) else NO_STREAM)
 
 
-def has_levels(topic: bytes) -> bool:
-    """Whether a topic has as many levels as a stream has parts."""
-    return MIN_PARTS <= topic.count(b"/") + 1 <= MAX_PARTS
+def why_no_stream(topic: bytes) -> str:
+    """Why a topic cannot name a stream of readings, empty if it can."""
+    levels = topic.count(b"/") + 1
+    if not MIN_PARTS <= levels <= MAX_PARTS:
+        return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {levels}"
+    if topic == CATALOGUE:
+        return f"{CATALOGUE.decode()} is where a panel describes its streams, and no topic of a group"
+    return ""
 
 
 def why_not(name_bytes: int, message: Message) -> str:
     """Why a message cannot be a reading of a panel whose name has so many bytes, empty if it can."""
-    if not has_levels(message.topic):
-        levels = message.topic.count(b"/") + 1
-        return f"a topic of a group has {MIN_PARTS} to {MAX_PARTS} levels, this one has {levels}"
-    size_bytes = name_bytes + 2 * len(message.topic) + len(message.payload) + len(message.kept) + len(message.lineage)
-    if size_bytes + len(message.publisher) + _AROUND_BYTES > MAX_READING_BYTES:
-        return f"a message of a group is one packet of {MAX_READING_BYTES} bytes at most, all included: make it smaller"
-    return ""
+    return why_no_stream(message.topic) or why_too_large(name_bytes, message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from roost.broker.core import Core
 from roost.broker.memory import set_will
 from roost.broker.message import Message
+from roost.broker.packets.connect import Will
 from roost.broker.routing import publish_anywhere
 from roost.broker.session import Session
 from roost.machine.contract import SECOND
@@ -32,15 +33,20 @@ def speak(core: Core, session: Session, now: int) -> None:
     will = session.will
     set_will(core, session, None)
     session.will_due = 0
-    if will is None:
-        return
+    if will is not None:
+        execute(core, session.client, session.user, will, now)
+
+
+def execute(core: Core, client: bytes, user: bytes, will: Will, now: int) -> None:
+    """Publish the will of a client, if its user still may; what others hear of the client comes behind it."""
     reserved = core.is_reserved(will.topic)  # as the wills of mosquitto's bridges are
-    if reserved or not core.access.may_publish(session.user, session.client, will.topic):  # which may have changed
+    if reserved or not core.access.may_publish(user, client, will.topic):  # which may have changed
         core.stats.denied += 1
         return
     expiry_s = will.properties.expiry_s
     expires = now + expiry_s * SECOND if expiry_s >= 0 else 0
-    message = Message(
-        will.topic, will.payload, will.qos, will.retain, will.properties.kept, expires, session.client, now
-    )
-    publish_anywhere(core, message, now)
+    message = Message(will.topic, will.payload, will.qos, will.retain, will.properties.kept, expires, client, now)
+    roaming = core.roaming
+    ticket = publish_anywhere(core, message, now, spread=roaming is not None and roaming.accompanied())
+    if ticket and roaming is not None:
+        roaming.wait_for(client, ticket, now)

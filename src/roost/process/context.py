@@ -43,13 +43,33 @@ class Context:
             other(shared)
         self.control("limits", limits.output_bytes, limits.state_bytes, limits.log_bytes)
         self.run: Final[Any] = self.control("run")
-        context.set_memory_limit(context.memory()["malloc_size"] + limits.memory_bytes)
+        self.step: Final[Any] = self.control("step")
         self._context: Final = context
+        self._memory_bytes = limits.memory_bytes + self._used()
+        context.set_memory_limit(self._memory_bytes)
         self.allow(limits.time_ms)
 
     def allow(self, time_ms: int) -> None:
         """Let a run take so long from now on."""
         self._context.set_time_limit(time_ms / 1000)
+
+    def hand(self, source: str) -> bool:
+        """Take a second form of the macro in, one with parameters, beside what it may use; says whether there was room.
+
+        See `roost.process.inlining`.
+        """
+        before = self._used()
+        try:
+            self.control("hand", source)
+        except quickjs.JSException:
+            return False
+        self._memory_bytes += self._used() - before
+        self._context.set_memory_limit(self._memory_bytes)
+        return True
+
+    def _used(self) -> int:
+        used: int = self._context.memory()["malloc_size"]
+        return used
 
 
 class Parser:

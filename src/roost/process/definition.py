@@ -10,6 +10,7 @@
 | trigger     | arrival    | or `set` (once per complete new set), or `every 10s`                          |
 | engine      | node       | or spark                                                                      |
 | limits      |            | time_ms, memory_bytes, output_bytes, state_bytes, log_bytes, runs_per_s       |
+| computed    | ["#"]      | filters: what its runs may name beyond what stands in the code                |
 | description |            | a sentence for people                                                         |
 
 The digest is of what makes results: language, code and trigger. Whether the code is a program is not checked here.
@@ -19,15 +20,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
 from roost.errors import BadConfig, BadMacro, BadTopic
 from roost.machine.contract import MS
 from roost.machine.times import duration
-from roost.naming.topic import name_of_topic
+from roost.naming.topic import TopicFilter, name_of_topic
 from roost.process.engine import Limits
+from roost.process.wildcards import covers
 
 PREFIX: Final = "Noctua/"
 MAX_CODE_BYTES: Final = 256 << 10
@@ -42,15 +44,11 @@ EVERY: Final = "every "
 MIN_EVERY_NS: Final = 10 * MS
 _LANGUAGES: Final = (JAVASCRIPT, PYTHON)
 _ENGINES: Final = (NODE, SPARK)
-_KEYS: Final = ("name", "code", "language", "trigger", "engine", "limits", "description")
-_MOST: Final = {
-    "time_ms": 1000,
-    "memory_bytes": 1 << 30,
-    "output_bytes": 16 << 20,
-    "state_bytes": 16 << 20,
-    "log_bytes": 1 << 20,
-    "runs_per_s": 1_000_000,
-}
+_KEYS: Final = ("name", "code", "language", "trigger", "engine", "limits", "computed", "description")
+ANYTHING: Final = ("#",)  # but for topics that begin with $
+MAX_COMPUTED: Final = 256
+MOST: Final = Limits(1000, 1 << 30, 16 << 20, 16 << 20, 1 << 20, 1_000_000)  # that a definition can ask for
+_MOST: Final = asdict(MOST)
 _LEAST: Final = {"memory_bytes": 64 << 10}
 
 
@@ -65,6 +63,7 @@ class Definition:
     engine: str = NODE
     limits: Limits = field(default_factory=Limits)
     description: str = ""
+    computed: tuple[str, ...] = ANYTHING  # filters for names of topics that do not stand in the code
 
     def __post_init__(self) -> None:
         _check_code(self.code)
@@ -75,11 +74,13 @@ class Definition:
             raise BadMacro(
                 f"a description has at most {MAX_DESCRIPTION} characters, this one has {len(self.description)}"
             )
+        if len(self.computed) > MAX_COMPUTED:
+            raise BadMacro(f"computed has at most {MAX_COMPUTED} filters, not {len(self.computed)}")
+        for each in self.computed:
+            _check_filter(each)
         if self.trigger not in {ARRIVAL, SET} and self.every_ns < MIN_EVERY_NS:
             raise BadMacro(f"trigger {self.trigger!r} is too often: every 10ms is the most")
-        for key, value in asdict(self.limits).items():
-            if not _LEAST.get(key, 1) <= value <= _MOST[key]:
-                raise BadMacro(f"limits.{key} is {_LEAST.get(key, 1):,} to {_MOST[key]:,}, not {value:,}")
+        check_limits(self.limits)
         if not self.name:
             object.__setattr__(self, "name", f"h{self.digest.hex()[:16]}")
         _check_name(self.name)
@@ -107,12 +108,18 @@ class Definition:
         parts = {"code": self.code, "language": self.language, "trigger": self.trigger}
         return sha256(json.dumps(parts, sort_keys=True, separators=(",", ":")).encode()).digest()
 
+    def may_compute(self, topic: str) -> bool:
+        """Whether a run may name a topic, or filter, that does not stand in the code."""
+        return any(covers(each, topic) for each in self.computed)
+
     def mapping(self) -> dict[str, object]:
         """The way back: JSON of it is read by `definition_of`. What is as by default is left out."""
         mapping: dict[str, object] = {"name": self.name, "code": self.code}
         for key, default in (("language", JAVASCRIPT), ("trigger", ARRIVAL), ("engine", NODE), ("description", "")):
             if getattr(self, key) != default:
                 mapping[key] = getattr(self, key)
+        if self.computed != ANYTHING:
+            mapping["computed"] = list(self.computed)
         usual = asdict(Limits())
         limits = {key: value for key, value in asdict(self.limits).items() if value != usual[key]}
         if limits:
@@ -129,14 +136,16 @@ def definition_of(mapping: object) -> Definition:
             raise BadMacro(f"a macro has no {key!r}; it has {', '.join(_KEYS)}")
     if "code" not in mapping:
         raise BadMacro("a macro has code")
-    texts = {key: mapping[key] for key in _KEYS if key in mapping and key != "limits"}
+    texts = {key: mapping[key] for key in _KEYS if key in mapping and key not in {"limits", "computed"}}
     for key, value in texts.items():
         if not isinstance(value, str):
             raise BadMacro(f"{key} is text, not {value!r:.40}")
-    return Definition(texts.pop("name", ""), texts.pop("code"), limits=_limits(mapping.get("limits", {})), **texts)
+    limits, computed = limits_of(mapping.get("limits", {}), Limits()), _filters(mapping.get("computed", ANYTHING))
+    return Definition(texts.pop("name", ""), texts.pop("code"), limits=limits, computed=computed, **texts)
 
 
-def _limits(mapping: object) -> Limits:
+def limits_of(mapping: object, usual: Limits) -> Limits:
+    """Read limits; those that are not said are as usual. Raises `BadMacro`."""
     if not isinstance(mapping, Mapping):
         raise BadMacro("limits are an object of numbers")
     for key, value in mapping.items():
@@ -144,7 +153,20 @@ def _limits(mapping: object) -> Limits:
             raise BadMacro(f"there is no limit {key!r}; there are {', '.join(_MOST)}")
         if isinstance(value, bool) or not isinstance(value, int):
             raise BadMacro(f"limits.{key} is a whole number, not {value!r:.40}")
-    return Limits(**mapping)
+    return replace(usual, **mapping)
+
+
+def check_limits(limits: Limits) -> None:
+    """Raise `BadMacro` if limits are more than there can be, or nothing could run within them."""
+    for key, value in asdict(limits).items():
+        if not _LEAST.get(key, 1) <= value <= _MOST[key]:
+            raise BadMacro(f"limits.{key} is {_LEAST.get(key, 1):,} to {_MOST[key]:,}, not {value:,}")
+
+
+def _filters(listed: object) -> tuple[str, ...]:
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(each, str) for each in listed):
+        raise BadMacro('computed is a list of topics and filters, as in ["home/+/temp"], or [] for none')
+    return tuple(dict.fromkeys(listed))
 
 
 def _size(key: str, text: str) -> int:
@@ -165,6 +187,13 @@ def _check_code(code: str) -> None:
 def _check_choice(key: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise BadMacro(f"{key} is {' or '.join(choices)}, not {value!r}")
+
+
+def _check_filter(text: str) -> None:
+    try:
+        TopicFilter(text)
+    except BadTopic as error:
+        raise BadMacro(f"computed: {error}") from None
 
 
 def _check_name(name: str) -> None:

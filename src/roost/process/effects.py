@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from roost.machine import Effect
 from roost.process.definition import Definition
+from roost.process.engine import Inputs
 from roost.process.sample import Sample
 
 
@@ -26,11 +27,19 @@ class Publish(Effect):
     format: int
     time: int  # event time
     cause: Sample  # what activated the macro
-    inputs: tuple[tuple[bytes, int], ...]  # stream and number of every reading of a group that was used
+    given: Inputs  # what the run was given
     program: bytes  # the digest
     version: int  # of the definition, on this node
     stream: bytes = b""
     number: int = 0
+
+    @property
+    def inputs(self) -> tuple[tuple[bytes, int], ...]:
+        """Stream and number of every reading of a group that was used, each once."""
+        given = self.given.values()
+        return tuple(
+            dict.fromkeys([(each.stream, each.number) for samples in given for each in samples if each.stream])
+        )
 
 
 @dataclass(frozen=True, slots=True)

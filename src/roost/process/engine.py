@@ -8,7 +8,7 @@ with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -36,6 +36,17 @@ class Limits:
     log_bytes: int = 8 << 10
     runs_per_s: int = 10_000  # over all runs of the macro; enforced by the processor
 
+    def within(self, most: Limits) -> Limits:
+        """The same, but nowhere more than that."""
+        return Limits(
+            min(self.time_ms, most.time_ms),
+            min(self.memory_bytes, most.memory_bytes),
+            min(self.output_bytes, most.output_bytes),
+            min(self.state_bytes, most.state_bytes),
+            min(self.log_bytes, most.log_bytes),
+            min(self.runs_per_s, most.runs_per_s),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -61,8 +72,13 @@ class Outcome(NamedTuple):
 class Program(Protocol):
     """One macro's code, loaded."""
 
+    draws: bool  # whether it may use the seed: where it does not, any will do
+
     def run(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
         """Run it: `time` and `seed` are the clock and the randomness it sees, `state` what it kept, JSON or empty."""
+
+    def written(self) -> Iterable[Reference]:
+        """The references that stand in its code."""
 
     def explore(self) -> tuple[Reference, ...]:
         """Which topics it names, as far as its code and a run without values tell; raises `BadMacro`."""

@@ -1,7 +1,8 @@
 """Macros in JavaScript, run by quickjs-ng: an expression, an anonymous function that is called, or a script.
 
 The code is tried as an expression in parentheses first, which is also how the paper's `function(){…}()` becomes one;
-else it is a script, and what its last statement gave is the result. Neither is strict. There are no BigInt, async,
+a semicolon may stand behind it, and a function that it does not call is called. Else it is a script, and what its last
+statement gave is the result. Neither is strict. There are no BigInt, async,
 import, eval and Proxy: each would be a way around the limits (`shim/`), and code that has them is refused.
 
 What a run may take is counted by the engine, which looks at the clock every 10,000 steps. The longest single step is
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ import quickjs
 from roost.errors import BadMacro
 from roost.process.context import LEAD, Context, Parser, failure_from, failure_of
 from roost.process.engine import MEMORY, OUTPUT, Failure, Inputs, Limits, Outcome
+from roost.process.inlining import inlined, may_draw
 from roost.process.literals import references_in
 from roost.process.loaded import EXPLORE_MS, Loaded
 from roost.process.marking import double, written
@@ -35,14 +37,16 @@ _DIRECT: Final = frozenset({float, bool})  # what goes in as it is
 _NUMBERS: Final = frozenset({float, bool, int})
 _VALUE: Final = itemgetter(2)
 _NS_PER_MS: Final = 1_000_000
+_MAX_HELD: Final = 1024  # values that a context holds from one run to the next, as in `shim/noctua.js`
 _PADDING: Final = "\n" * (LEAD - 1)
 _EXPRESSION: Final = ("(()=>{return(\n", "\n)})")
 _BRACKETS: Final = ("(()=>{return[\n", "\n]})")  # what is whole in both kinds of brackets closes neither itself
 _SCRIPT: Final = ("\n", "\n;")
+_ENDS: Final = "; \t\n"  # that may stand behind an expression
 _END: Final = "\n@"  # no JavaScript, so that what is checked never runs
 _REFUSED: Final = (
     (re.compile(r"(?<![\w$])(\d\w*)n(?![\w$])"), r"\1@", "BigInt"),
-    (re.compile(r"(?<![\w$])async(?![\w$])"), "@", "async"),
+    (re.compile(r"(?<![\w$])(?<!(?<!\.\.)\.)async(?![\w$]|\s*:)"), "@", "async"),  # but as the name of a property
     (re.compile(r"(?<![\w$])import(?![\w$])"), "@", "import"),
 )
 
@@ -67,7 +71,7 @@ class JavaScriptProgram(Loaded):
             raise BadMacro("the code holds half a surrogate pair, which has no UTF-8 form") from None
         if "\0" in code:
             raise BadMacro("the code holds a NUL")
-        self._code: Final = code.replace("\r\n", "\n").replace("\r", "\n")
+        self._code = code.replace("\r\n", "\n").replace("\r", "\n")
         self._limits: Final = limits
         self._bound: list[Reference] = []
         self._wild: list[bool] = []
@@ -75,12 +79,17 @@ class JavaScriptProgram(Loaded):
         self._taken: list[Sequence[Sample] | None] = []  # of the last run, by reference, if they were few
         self._parts: list[list[Any]] = []  # the same as arguments
         self._counts: list[int] = []
+        self._offsets: list[int] = []  # where they begin among all
         self._shape = ""
+        self._is_held = False  # whether the context has the values of the last run
         self._source, self._is_script = self._compiled()
+        self._inlined: Final = None if self._is_script else inlined(self._code)
+        self._is_handed = False  # whether the context has that form too
+        self.draws = may_draw(self._code)
         self._context: Context | None = None
         self._remade()  # what only compiling finds is found here
 
-    def _written(self) -> Iterable[Reference]:
+    def written(self) -> Iterable[Reference]:
         return references_in(self._code)
 
     def _tried(self) -> Outcome:
@@ -96,10 +105,17 @@ class JavaScriptProgram(Loaded):
         references = list(inputs)
         if references != self._bound:
             self._bind(context, references)
-        arguments = self._arguments(inputs)
+        at = self._renewed(inputs)
         high, low = (seed >> 32 & 0xFFFFFFFF) * 1.0, (seed & 0xFFFFFFFF) * 1.0
+        time_ms, kept = time // _NS_PER_MS * 1.0, state.decode()
         try:
-            text: str = context.run(time // _NS_PER_MS * 1.0, high, low, state.decode(), self._shape, *arguments)
+            text: str
+            if at < 0:
+                arguments = list(chain.from_iterable(self._parts))
+                self._is_held = len(arguments) <= _MAX_HELD
+                text = context.run(time_ms, high, low, kept, self._shape, *arguments)
+            else:
+                text = context.step(time_ms, high, low, kept, self._offsets[at], *self._parts[at])
         except Exception as error:  # noqa: BLE001  besides its own kind, the binding raises what conversions do
             self._context = None
             return Outcome(failure=failure_from(error), missing=_gaps(context))
@@ -122,7 +138,10 @@ class JavaScriptProgram(Loaded):
         parser = Parser(self._limits)
         error = self._error(parser, _EXPRESSION) or self._error(parser, _BRACKETS)
         form, is_script = _EXPRESSION, error is not None
-        if is_script:
+        bare = self._code.rstrip(_ENDS)
+        if is_script and bare != self._code and self._is_expression(parser, bare):
+            self._code, is_script = bare, False
+        elif is_script:
             form = _SCRIPT
             other = self._error(parser, form)
             if other is not None and error is not None:
@@ -132,6 +151,9 @@ class JavaScriptProgram(Loaded):
             if changed != self._code and self._error(parser, form, changed) is not None:
                 raise BadMacro(f"a macro has no {what}")
         return f"{_PADDING}{form[0]}{self._code}{form[1]}", is_script
+
+    def _is_expression(self, parser: Parser, code: str) -> bool:
+        return self._error(parser, _EXPRESSION, code) is None and self._error(parser, _BRACKETS, code) is None
 
     def _error(self, parser: Parser, form: tuple[str, str], code: str | None = None) -> Failure | None:
         """What is wrong with the code in this form, before the end that is wrong on purpose; nothing runs."""
@@ -152,6 +174,9 @@ class JavaScriptProgram(Loaded):
             context.control("load", self._source, self._is_script)
         except quickjs.JSException as error:
             raise self._bad(failure_from(error)) from None
+        form = self._inlined
+        source = "" if form is None else f"{_PADDING}(({form.parameters})=>{{return(\n{form.code}{_EXPRESSION[1]}"
+        self._is_handed = bool(source) and context.hand(source)
         self._bound = []
         self._context = context
         return context
@@ -160,7 +185,10 @@ class JavaScriptProgram(Loaded):
         rows = [
             [each.topic, each.cutoff_s, each.required, each.limit, each.is_array, each.is_wild] for each in references
         ]
-        context.control("bind", json.dumps(rows))
+        form, numbers = self._inlined, {each: number for number, each in enumerate(references)}
+        is_handed = self._is_handed and form is not None and all(each in numbers for each in form.references)
+        parameters = json.dumps([numbers[each] for each in form.references]) if is_handed and form is not None else ""
+        context.control("bind", json.dumps(rows), parameters)
         self._bound = references
         self._wild = [each.is_wild for each in references]
         self._begin_anew()
@@ -169,19 +197,25 @@ class JavaScriptProgram(Loaded):
         """Lay out all arguments in the next run."""
         count = len(self._bound)
         self._taken, self._parts, self._counts, self._shape = [None] * count, [[]] * count, [0] * count, ""
+        self._is_held = False
 
-    def _arguments(self, inputs: Inputs) -> list[Any]:
-        """The values as arguments, all or one by one; `_shape` says how. What was there in the last run is kept."""
-        taken, parts, is_new = self._taken, self._parts, not self._shape
+    def _renewed(self, inputs: Inputs) -> int:
+        """Lay out what is new since the last run; returns the one reference that is, and −1 if there are several.
+
+        If nothing is new it is any. `_shape` says how values are laid out; while that changes, all of them are new.
+        """
+        taken, parts, is_new, renewed, count = self._taken, self._parts, not self._shape, 0, 0
         for at, samples in enumerate(inputs.values()):
             if samples is not taken[at]:
                 how, parts[at] = self._part(samples, self._wild[at])
                 taken[at] = samples if len(samples) <= FEW else None
                 is_new = is_new or how != self._counts[at]
                 self._counts[at] = how
+                renewed, count = at, count + 1
         if is_new:
             self._shape = json.dumps([int(self._detailed), *self._counts])
-        return list(chain.from_iterable(parts))
+            self._offsets = list(accumulate(map(len, parts), initial=0))
+        return renewed if count <= 1 and self._is_held and not is_new and parts else -1
 
     def _part(self, samples: Sequence[Sample], is_wild: bool) -> tuple[int, list[Any]]:  # noqa: FBT001  a C call
         """The values of a reference, and how they are laid out."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from roost.errors import InvalidInput
 from roost.process.reference import Reference
 
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     r"""
     (?P<space>\s+|//[^\n]*|/\*.*?\*/)
   | (?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
@@ -35,7 +35,15 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "
 _ESCAPE: Final = re.compile(r"\\(u\{([\da-fA-F]{1,6})\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|(.))", re.DOTALL)
 _SETTINGS: Final = frozenset({"cutoff", "required", "limit", "detail"})
 
-_Token = tuple[str, str]
+Token = tuple[str, str]
+
+
+class Call(NamedTuple):
+    """A call of `topic` with literals only: what it asks for, and how many tokens it is after `Noctua`."""
+
+    reference: Reference
+    tokens: int
+    is_detailed: bool  # whether `detail` is among its settings
 
 
 def references_in(code: str) -> tuple[Reference, ...]:
@@ -44,17 +52,19 @@ def references_in(code: str) -> tuple[Reference, ...]:
     found: dict[Reference, None] = {}
     for at, (_, word) in enumerate(tokens):
         if word == "Noctua" and (at == 0 or tokens[at - 1][1] != "."):
-            reference = _reference(tokens[at + 1 : at + 32])
-            if reference is not None:
-                found[reference] = None
+            call = called(tokens[at + 1 : at + 32])
+            if call is not None:
+                found[call.reference] = None
     return tuple(found)
 
 
-def _reference(tokens: list[_Token]) -> Reference | None:
+def called(tokens: list[Token]) -> Call | None:
+    """What follows `Noctua`, if that is a call of `topic` with literals only."""
     texts = [text for _, text in tokens]
     if texts[:3] != [".", "topic", "("] or len(tokens) < 5 or tokens[3][0] != "text":
         return None
     settings: dict[str, float] = {}
+    is_detailed = False
     at = 4
     if texts[at] == "," and texts[at + 1 : at + 2] == ["{"]:
         at += 2
@@ -64,6 +74,7 @@ def _reference(tokens: list[_Token]) -> Reference | None:
                 return None
             if kind == "number" and name != "detail":
                 settings[name] = _number(value)
+            is_detailed = is_detailed or name == "detail"
             at += 3
             if texts[at : at + 1] == [","]:
                 at += 1
@@ -76,12 +87,13 @@ def _reference(tokens: list[_Token]) -> Reference | None:
         required, limit = settings.get("required", 1), settings.get("limit", 1)
         if required != int(required) or limit != int(limit):
             return None
-        return Reference(texts[3], settings.get("cutoff", 0.0), int(required), int(limit))
+        reference = Reference(texts[3], settings.get("cutoff", 0.0), int(required), int(limit))
     except (InvalidInput, OverflowError):
         return None  # the run says what is wrong with it, and where
+    return Call(reference, at + 1, is_detailed)
 
 
-def _tokens(code: str) -> Iterator[_Token]:
+def _tokens(code: str) -> Iterator[Token]:
     at, depth = 0, 0
     templates: list[int] = []  # the depth of braces outside each template that is open; bound: the length of the code
     last = ("mark", "(")
@@ -107,7 +119,7 @@ def _tokens(code: str) -> Iterator[_Token]:
             last = ("regex", "")
             yield last
             continue
-        found = _TOKEN.match(code, at)
+        found = TOKEN.match(code, at)
         assert found is not None  # noqa: S101  its last branch takes any character
         at = found.end()
         kind = found.lastgroup or ""
@@ -119,7 +131,7 @@ def _tokens(code: str) -> Iterator[_Token]:
         yield last
 
 
-def _may_begin(last: _Token) -> bool:
+def _may_begin(last: Token) -> bool:
     """Whether a value may come next, so that a slash begins a regular expression."""
     kind, text = last
     return text in _BEFORE_VALUE if kind == "word" else kind == "mark" and text not in {")", "]", "}", "`"}

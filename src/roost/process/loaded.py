@@ -19,6 +19,8 @@ EXPLORE_MS: Final = 50  # that a run without values may take, whatever the defin
 class Loaded(ABC):
     """A `roost.process.engine.Program`, but for the run itself."""
 
+    draws: bool = True
+
     def run(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
         """Run it."""
         try:
@@ -31,7 +33,7 @@ class Loaded(ABC):
 
         Raises `BadMacro` if one cannot be, or if the run fails and there are none: then that is what is wrong.
         """
-        found = dict.fromkeys(self._written())
+        found = dict.fromkeys(self.written())
         try:
             outcome = self._tried()
         except InvalidInput as error:
@@ -50,7 +52,7 @@ class Loaded(ABC):
         """Run it; raises `InvalidInput` for a reference that cannot be one."""
 
     @abstractmethod
-    def _written(self) -> Iterable[Reference]:
+    def written(self) -> Iterable[Reference]:
         """The references that stand in the code."""
 
 

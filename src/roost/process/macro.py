@@ -14,28 +14,33 @@ from roost.machine import MS, SECOND
 from roost.machine.bucket import Bucket
 from roost.process.definition import NODE, Definition
 from roost.process.effects import Standing
-from roost.process.engine import Program
+from roost.process.engine import Limits, Program
 from roost.process.reference import Reference
 from roost.process.sample import Sample
 from roost.process.trace import Trace
 from roost.process.trigger import Trigger
+from roost.process.use import PERIOD, WINDOW, Use
 from roost.process.window import FEW, View, Window
 
 MAX_REFERENCES: Final = 256
 MAX_POSITION: Final = 65_536  # streams
 REST: Final = 20  # times its time: so much of a node a macro that takes too long leaves to the others
+LONG_REST: Final = PERIOD  # of one that kept readings of others waiting
 MAX_ROOTS: Final = 1000  # results of other macros that are known again
 
 
 class Macro:
     """A macro; `views` are of the references that its code names, `found` of those that only its runs did."""
 
-    def __init__(self, number: int, definition: Definition, program: Program, views: list[View], now: int) -> None:
+    def __init__(
+        self, number: int, definition: Definition, program: Program, views: list[View], limits: Limits, now: int
+    ) -> None:
         self.number: Final = number  # no other macro had it before
         self.name: Final = definition.name
         self.topic: Final = definition.topic
         self.definition = definition
         self.digest = definition.digest  # worked out once
+        self.limits = limits  # those of the definition, as far as they hold here
         self.is_here = definition.engine == NODE  # the results of others arrive
         self.program = program
         self.views = views  # bound: MAX_REFERENCES, with found
@@ -47,9 +52,11 @@ class Macro:
         self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
         self.roots: Final[dict[tuple[str, bytes, int], bytes]] = {}  # by topic and root, the stream; bound: MAX_ROOTS
         self.trigger = Trigger(definition)
-        self.rate = _rate_of(definition, now)
+        self.rate = _rate_of(limits, now)
+        self.use: Final = Use()  # of the processor, by its runs
         self.trace: Final = Trace()
-        self._rests_from = self.rests_until = 0  # by the clock, after a run that took too long
+        self._rests_from = self.rests_until = 0  # by the clock, after it kept others waiting
+        self.rests_for = ""  # why
         self.is_limited = False  # whether it rests or exceeds its rate just now
         self.activations = 0
         self.repeated = 0  # samples that it had seen
@@ -70,7 +77,7 @@ class Macro:
         """How far it has come."""
         return tuple(sorted(self.seen.items()))
 
-    def update(self, definition: Definition, program: Program, views: list[View], now: int) -> None:
+    def update(self, definition: Definition, program: Program, views: list[View], limits: Limits, now: int) -> None:
         """Be of another version from now on."""
         trigger = Trigger(definition)
         trigger.take_over(self.trigger, now)
@@ -78,14 +85,24 @@ class Macro:
         self.program, self.views, self.trigger = program, views, trigger
         self._given, self._taken = {}, _nothing_taken(views)
         self.found = {}
-        self.rate = _rate_of(definition, now)
+        self.limits, self.rate = limits, _rate_of(limits, now)
         self.rests_until = 0
         self.version += 1
 
     def rest(self, now: int) -> None:
         """Leave time to others after a run that took too long."""
+        time_ms = self.limits.time_ms
+        self._rest(f"it took longer than its {time_ms:,} ms", REST * time_ms * MS, now)
+
+    def rest_long(self, now: int) -> None:
+        """Leave time to others after readings had to wait too long for it."""
+        used_s = self.use.lately(now) / SECOND
+        why = f"it ran for {used_s:.3g} s of the last {WINDOW // SECOND} s while readings waited"
+        self._rest(why, LONG_REST, now)
+
+    def _rest(self, why: str, time: int, now: int) -> None:
         begin = self.rests_until if self.is_resting(now) else now
-        self._rests_from, self.rests_until = now, begin + REST * self.definition.limits.time_ms * MS
+        self._rests_from, self.rests_until, self.rests_for = now, begin + time, why
 
     def is_resting(self, now: int) -> bool:
         """Whether it rests; a clock that was set back ends that."""
@@ -152,6 +169,10 @@ class Macro:
         """The same of what the last run had and what is new since: most of it is as it was."""
         inputs, taken, is_new = self._given, self._taken, False
         for at, view in enumerate(self.views):
+            series = view.series
+            if view.is_constant and view.version == series.version and view.seen is taken[at] and series.is_loaded:
+                series.is_used = True
+                continue
             samples = window.read(view, now)
             if len(samples) < view.required:
                 return None
@@ -180,7 +201,7 @@ def _nothing_taken(views: list[View]) -> list[list[Sample] | None]:
     return [None] * len(views) if all(view.count <= FEW for view in views) else []
 
 
-def _rate_of(definition: Definition, now: int) -> Bucket:
+def _rate_of(limits: Limits, now: int) -> Bucket:
     """How often it may run; one second's worth may come at once."""
-    per_s = definition.limits.runs_per_s
+    per_s = limits.runs_per_s
     return Bucket(per_s, SECOND, per_s, now)

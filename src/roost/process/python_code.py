@@ -57,7 +57,7 @@ class PythonProgram(Loaded):
         except (ValueError, RecursionError, MemoryError) as error:
             raise BadMacro(f"the code cannot be read: {error}") from None
 
-    def _written(self) -> Iterable[Reference]:
+    def written(self) -> Iterable[Reference]:
         return self._references
 
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:

@@ -11,6 +11,9 @@ A program may name a topic during a run that nobody knew of. Then the macro gets
 history, its turn among the others may change, and it runs again for the same arrival. This happens a bounded number of
 times. A reference that closes a cycle fails the run.
 
+A call may have a budget: when its runs have taken that long, the rest of an arrival's turns waits for the next call
+(`resume`), and nothing else arrives before that.
+
 A failure stays with its macro: it is counted, traced and noted; nothing is published, and the state is as before. After
 a run that took too long the macro rests for a while by the clock (`Macro.rest`), so that the others have their time.
 """
@@ -44,9 +47,31 @@ def plain(_topic: str, _cause: Sample) -> tuple[bytes, int]:
     return b"", 0
 
 
+def not_computed(topic: str) -> str:
+    """What is wrong with a name that a run has computed."""
+    return f"it computed the name {topic}, for which it has no filter in `computed`: write the name out, or give one"
+
+
 def untimed() -> int:
     """Nobody measures how long runs take."""
     return 0
+
+
+def _nobody() -> None:
+    pass
+
+
+class Paused:
+    """What is left of an arrival: turns that are still to be taken, and what activated them."""
+
+    def __init__(
+        self, pending: list[Turn], causes: dict[str, list[Sample]], rounds: dict[str, int], cause: Sample, time: int
+    ) -> None:
+        self.pending: Final = pending
+        self.causes: Final = causes
+        self.rounds: Final = rounds
+        self.cause: Final = cause
+        self.time: Final = time
 
 
 class Runner:
@@ -61,7 +86,10 @@ class Runner:
         stopwatch: Callable[[], int],
         *,
         has_rests: bool = True,
+        budget_ns: int = 0,
     ) -> None:
+        self.paused: Paused | None = None  # the arrival that the budget of a call did not suffice for
+        self.opened: Callable[[], None] = _nobody  # is told when a run has something new to be looked at
         self.timetable: Final = Timetable()  # when macros that run every n seconds are due, by their numbers
         self._macros: Final = macros
         self._dependencies: Final = dependencies
@@ -69,13 +97,45 @@ class Runner:
         self._reserve: Final = reserve
         self._stopwatch: Final = stopwatch
         self._has_rests: Final = has_rests
+        self._budget_ns: Final = budget_ns  # of a call; 0: as long as it takes
+        self._left_ns = budget_ns
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether this call has no time for more runs."""
+        return self._left_ns <= 0 and self._budget_ns > 0
+
+    def begin(self) -> None:
+        """Begin a call, with all of its budget."""
+        self._left_ns = self._budget_ns
 
     def run(self, turns: Iterable[Turn], cause: Sample, time: int, now: int, effects: list[Effect]) -> None:
         """Let macros take their turns as of a time: they are in order, and so are those that their results touch."""
         pending = list(turns)  # in order it is a heap
         causes = {turn[1]: [cause] for turn in pending}
-        rounds: dict[str, int] = {}
+        self._run(pending, causes, {}, cause, time, now, effects)
+
+    def resume(self, now: int, effects: list[Effect]) -> None:
+        """Go on with the arrival that was interrupted; macros may be others, and their order another one."""
+        paused, self.paused = self.paused, None
+        if paused is not None:
+            pending = sorted([self._dependencies.turn(each) for _, each in paused.pending if each in self._macros])
+            self._run(pending, paused.causes, paused.rounds, paused.cause, paused.time, now, effects)
+
+    def _run(
+        self,
+        pending: list[Turn],
+        causes: dict[str, list[Sample]],
+        rounds: dict[str, int],
+        cause: Sample,
+        time: int,
+        now: int,
+        effects: list[Effect],
+    ) -> None:
         while pending:
+            if self._left_ns <= 0 and self._budget_ns > 0:
+                self.paused = Paused(pending, causes, rounds, cause, time)
+                return
             turn = heappop(pending)
             while pending and pending[0] == turn:
                 heappop(pending)
@@ -86,9 +146,13 @@ class Runner:
             if inputs is None:
                 continue
             started = self._stopwatch()
-            outcome = macro.program.run(inputs, time, seed_of(macro.digest, cause), macro.state)
+            program = macro.program
+            outcome = program.run(inputs, time, seed_of(macro.digest, cause) if program.draws else 0, macro.state)
             took_ns = self._stopwatch() - started
             macro.runs += 1
+            if took_ns:
+                self._left_ns -= took_ns
+                macro.use.add(took_ns, now)
             if self._has_rests and outcome.failure is not None and outcome.failure.kind == TIME:
                 macro.rest(now)
             if outcome.missing:
@@ -142,8 +206,10 @@ class Runner:
         if not macro.is_here or not [each for each in causes if macro.sees(each)]:
             return False
         trigger = macro.trigger
-        if not trigger.every or trigger.is_due:
-            trigger.is_due = False
+        if not trigger.every:
+            return True
+        if trigger.is_due:
+            trigger.due, trigger.is_due = 0, False
             return True
         if not trigger.due:
             trigger.due = trigger.next_due(time)
@@ -158,6 +224,9 @@ class Runner:
             return f"it named other topics each of {again + 1} times that it ran"
         if len(macro.views) + len(macro.found) + len(new) > MAX_REFERENCES:
             return f"it names more than {MAX_REFERENCES} topics"
+        for each in new:
+            if each.topic not in macro.filters and not macro.definition.may_compute(each.topic):
+                return not_computed(each.topic)
         try:
             filters = macro.filters + [each.topic for each in new]
             self._dependencies.set(macro.name, macro.topic, filters)
@@ -165,6 +234,7 @@ class Runner:
             return str(error)
         for each in new:
             macro.found[each] = self._window.open(each)
+        self.opened()
         return ""
 
     def _in_order(self, name: str, pending: list[Turn]) -> list[Turn]:
@@ -189,11 +259,8 @@ class Runner:
         macro.results += 1
         topic, format_ = macro.topic, outcome.format
         stream, number = self._reserve(topic, cause)
-        used = dict.fromkeys([(each.stream, each.number) for given in inputs.values() for each in given if each.stream])
         digest, version = macro.digest, macro.version
-        published = Publish(
-            macro.name, topic, payload, format_, time, cause, tuple(used), digest, version, stream, number
-        )
+        published = Publish(macro.name, topic, payload, format_, time, cause, inputs, digest, version, stream, number)
         effects.append(published)
         return published
 
@@ -207,11 +274,10 @@ def _seen(published: Publish) -> Sample:
 
 def _limit(macro: Macro, now: int) -> Failure:
     """Why it does not run just now."""
-    limits = macro.definition.limits
     if macro.is_resting(now):
         left_s = (macro.rests_until - now) / SECOND
-        return Failure(TIME, f"it took longer than its {limits.time_ms:,} ms, and rests for {left_s:.3g} s")
-    return Failure(RATE, f"it may run {limits.runs_per_s:,} times a second, and was to run more often")
+        return Failure(TIME, f"{macro.rests_for}, and rests for {left_s:.3g} s")
+    return Failure(RATE, f"it may run {macro.limits.runs_per_s:,} times a second, and was to run more often")
 
 
 def _note(macro: Macro, failure: Failure) -> Note:

@@ -42,7 +42,9 @@ class Trace:
 
     def add(self, version: int, time: int, cause: Sample, inputs: Inputs, outcome: Outcome, took_ns: int) -> None:
         """Record a run."""
-        given = sum(map(len, inputs.values()))
+        given = 0
+        for samples in inputs.values():
+            given += len(samples)
         payload = outcome.payload
         run = Run(
             version,

@@ -34,6 +34,21 @@ def matches(topic_filter: str, topic: str) -> bool:
     )
 
 
+def covers(whole: str, part: str) -> bool:
+    """Whether a filter stands for all topics that another does, or for a topic."""
+    levels, found = whole.split("/"), part.split("/")
+    if part[:1] == "$" and levels[0] in (_PLUS, _HASH):
+        return False
+    if levels[-1] == _HASH:
+        levels.pop()
+        if len(found) < len(levels):
+            return False
+        found = found[: len(levels)]
+    return len(levels) == len(found) and all(
+        level == other or (level == _PLUS and other != _HASH) for level, other in zip(levels, found, strict=True)
+    )
+
+
 class _Branch:
     """What stands behind one level: the filter that ends here, if one does, and the levels that may follow."""
 

@@ -42,6 +42,7 @@ class View:
         self.count: Final = reference.count
         self.required: Final = reference.required
         self.cutoff: Final = round(reference.cutoff_s * SECOND)
+        self.is_constant: Final = not self.cutoff  # what it gives depends on the samples alone
         self.seen: list[Sample] = []  # what it took the last time, while the series is of that version; bound: FEW
         self.version = -1
 

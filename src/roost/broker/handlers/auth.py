@@ -13,6 +13,7 @@ from typing import Final
 from roost.broker.answers import check_size
 from roost.broker.core import Core
 from roost.broker.effects import Authenticate, Verdict
+from roost.broker.explaining import fitting, words
 from roost.broker.handlers import connect
 from roost.broker.link import CONNECTED, OPENED, WAITING, Link
 from roost.broker.packets.auth import auth, parse_auth
@@ -56,7 +57,9 @@ def judged(core: Core, link: Link, verdict: Verdict, now: int) -> None:
     if verdict.reason == CONTINUE_AUTHENTICATION and link.method:  # [MQTT-4.12.0-2]
         if link.state != CONNECTED:
             link.state = OPENED
-        question = auth(CONTINUE_AUTHENTICATION, link.method, verdict.challenge)
+        bare = auth(CONTINUE_AUTHENTICATION, link.method, verdict.challenge)
+        explained = auth(CONTINUE_AUTHENTICATION, link.method, verdict.challenge, words(verdict.why))
+        question = fitting(link, bare, explained)
         check_size(link, question)
         core.send(link, question)
     elif verdict.reason != SUCCESS:

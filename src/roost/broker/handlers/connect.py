@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from roost.broker import lifetimes
+from roost.broker import lifetimes, orphans, vouching
 from roost.broker.access import ANONYMOUS
+from roost.broker.adopting import adopt
 from roost.broker.core import Core
 from roost.broker.delivery import resume
 from roost.broker.effects import Authenticate
@@ -45,6 +46,7 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     link.connect = connect
     link.connect_bytes = len(frame)
     properties = connect.properties
+    link.explains = connect.version >= 5 and properties.request_problem != 0
     if properties.maximum_packet_bytes > 0:
         link.max_packet_bytes = properties.maximum_packet_bytes
     if len(connect.client_id) > core.settings.max_client_id_bytes:
@@ -118,7 +120,9 @@ def _gives_way(session: Session, user: bytes, now: int) -> bool:
 
 
 def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> None:
+    orphans.release(core, link.client, now)
     before = core.sessions.get(link.client)
+    bequest = None if core.roaming is None else core.roaming.bequests.withdraw(link.client, now)
     present = _make_room(core, link, connect.clean_start, now)
     session = core.sessions.get(link.client)
     if session is None:
@@ -130,11 +134,16 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
             core.roaming.receipts.forget(link.client)
         if before is not None:
             _succeed(session, before)
+        if bequest is not None:
+            session.born = max(session.born, bequest.came + 1)
     session.expiry_s = _expiry_s(core, connect)
     session.ended = 0
     set_will(core, session, connect.will)
     session.will_due = 0  # the client is back in time [MQTT-3.1.3-9]
+    elsewhere: tuple[bytes, int] | None = None
     if session.abroad is not None:
+        if session.abroad.elsewhere and session.abroad.online:
+            elsewhere = session.abroad.panel, session.abroad.began
         session.abroad.come_back(now)
         session.abroad.earlier = set(session.incoming)
     session.link = link
@@ -159,12 +168,18 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
     if len(answer) > link.max_packet_bytes:
         core.doom(link, PACKET_TOO_LARGE, "")  # [MQTT-3.1.2-24]
         return
-    if not core.ledger.safe(link.gate):
+    is_another = before is not None and before is not session and before.abroad is not None and before.abroad.told
+    vouching.welcome(core, link, elsewhere, bequest, is_another=is_another)
+    if link.vows or not core.ledger.safe(link.gate):
         core.shut(link)
     core.send(link, answer)
     if link.keep_alive:
         core.timers.arm_link(link, now + link.keep_alive)
-    resume(core, session, link, now)
+    if core.roaming is not None and (session.will is not None or (connect.client_id and not session.persistent)):
+        core.roaming.come(session)
+    if not link.vows:
+        adopt(core, session, link)
+        resume(core, session, link, now)
 
 
 def _make_room(core: Core, link: Link, clean_start: bool, now: int) -> bool:  # noqa: FBT001  of the packet

@@ -13,6 +13,7 @@ from mypy_extensions import i64
 from roost.broker.answers import hold
 from roost.broker.core import Core
 from roost.broker.entering import again, enter
+from roost.broker.explaining import acknowledgement
 from roost.broker.ledger import FAR
 from roost.broker.link import Held, Link
 from roost.broker.memory import ALIAS_BYTES, weigh
@@ -27,7 +28,6 @@ from roost.broker.packets.reasons import (
     QOS_NOT_SUPPORTED,
     RECEIVE_MAXIMUM_EXCEEDED,
     RETAIN_NOT_SUPPORTED,
-    SUCCESS,
     TOPIC_ALIAS_INVALID,
     TOPIC_NAME_INVALID,
     Malformed,
@@ -108,7 +108,7 @@ def _handle_any(core: Core, link: Link, frame: bytes, now: int) -> None:
     if route is None or not route.valid:
         route = _learn(core, link, topic)
         if route is None:
-            _deny(core, link, session, packet)
+            _deny(core, link, session, packet, topic)
             return
     if qos:
         _check_window(core, link, session)
@@ -226,7 +226,7 @@ def _learn(core: Core, link: Link, topic: bytes) -> Route | None:
     return route
 
 
-def _deny(core: Core, link: Link, session: Session, packet: Publish) -> None:
+def _deny(core: Core, link: Link, session: Session, packet: Publish, topic: bytes) -> None:
     """Drop what may not be published; say so where the version can [MQTT-3.3.5-2]."""
     core.stats.denied += 1
     kind = PUBACK if packet.qos == 1 else PUBREC
@@ -236,5 +236,8 @@ def _deny(core: Core, link: Link, session: Session, packet: Publish) -> None:
         if packet.qos == 2:
             session.incoming[packet.packet_id] = 0
     if packet.qos:
-        reason = NOT_AUTHORIZED if link.version == 5 else SUCCESS
-        hold(core, link, Held(kind, packet.packet_id, ack_v5(kind, packet.packet_id, reason), 0))
+        chunk = ack(kind, packet.packet_id)
+        if link.version == 5:
+            why = "the topic is the server's own" if core.is_reserved(topic) else "no permission to publish this topic"
+            chunk = acknowledgement(link, kind, packet.packet_id, NOT_AUTHORIZED, why)
+        hold(core, link, Held(kind, packet.packet_id, chunk, 0))

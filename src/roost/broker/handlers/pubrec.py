@@ -8,8 +8,9 @@ from __future__ import annotations
 from roost.broker.answers import answer
 from roost.broker.core import Core
 from roost.broker.delivery import acknowledged, find
+from roost.broker.explaining import NO_SUCH_IDENTIFIER, acknowledgement
 from roost.broker.link import Link
-from roost.broker.packets.acks import ack, ack_v5, parse_ack
+from roost.broker.packets.acks import ack, parse_ack
 from roost.broker.packets.framing import PUBREL
 from roost.broker.packets.reasons import PACKET_IDENTIFIER_NOT_FOUND, PROTOCOL_ERROR, UNSPECIFIED_ERROR, Malformed
 from roost.broker.session import RECEIVED, SENT
@@ -24,7 +25,8 @@ def handle(core: Core, link: Link, frame: bytes, now: int) -> None:
     if delivery is None:
         core.stats.unknown_acks += 1
         if link.version == 5:
-            core.send(link, ack_v5(PUBREL, packet_id, PACKET_IDENTIFIER_NOT_FOUND))
+            chunk = acknowledgement(link, PUBREL, packet_id, PACKET_IDENTIFIER_NOT_FOUND, NO_SUCH_IDENTIFIER)
+            core.send(link, chunk)
         else:
             core.send(link, ack(PUBREL, packet_id))
         return

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from roost.broker.answers import answer, hold
 from roost.broker.core import Core
+from roost.broker.explaining import NO_SUCH_IDENTIFIER, acknowledgement
 from roost.broker.link import Held, Link
-from roost.broker.packets.acks import ack, ack_v5, parse_ack
+from roost.broker.packets.acks import ack, parse_ack
 from roost.broker.packets.framing import PUBCOMP
 from roost.broker.packets.reasons import PACKET_IDENTIFIER_NOT_FOUND
 
@@ -26,6 +27,6 @@ def handle(core: Core, link: Link, frame: bytes) -> None:
     core.stats.unknown_acks += 1
     chunk = ack(PUBCOMP, packet_id)
     if link.version == 5:
-        chunk = ack_v5(PUBCOMP, packet_id, PACKET_IDENTIFIER_NOT_FOUND)
+        chunk = acknowledgement(link, PUBCOMP, packet_id, PACKET_IDENTIFIER_NOT_FOUND, NO_SUCH_IDENTIFIER)
     ticket = core.ledger.barrier() if session.stored else 0  # it may have been freed a moment ago
     hold(core, link, Held(PUBCOMP, packet_id, chunk, ticket))

@@ -15,18 +15,25 @@ from roost.process.processor import Processor
 from roost.process.sample import Sample
 
 PIECE: Final = 500  # activations by missed readings that a call goes through
+AT_ONCE: Final = 10  # macros that a call loads: each takes milliseconds
 
 
 class CatchUp:
     """The macros, and how far they are; none of them is in the main processor yet."""
 
-    def __init__(self, side: Processor) -> None:
+    def __init__(self, side: Processor, names: list[str]) -> None:
         self.side: Final = side
+        self.names = names  # of macros that are still to be taken up; bound: those that are known
         self.since: Final[dict[str, int]] = {}  # by macro: from when on new streams count; bound: the side's macros
         self.missed: Iterator[Sample] | None = None  # as far as the last look saw; None if that is all processed
         self.readings = 0  # processed so far
         self.barrier = 0  # the ticket up to which its results are to be in the group before it goes on
         self.room = 0  # what is left of this piece
+
+    def next_names(self, count: int) -> list[str]:
+        """The macros that are to be taken up next."""
+        names, self.names = self.names[:count], self.names[count:]
+        return names
 
     def take(self) -> list[Sample]:
         """The next readings, as many as there is room for; with room left there are no more."""

@@ -15,7 +15,7 @@ it, and the call that finds less than a piece has the macros go on with the pres
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from typing import Final
 
@@ -45,20 +45,31 @@ _END: Final = (1 << 63) - 1
 _UNLIMITED: Final = 1 << 40  # runs per second: what was missed came at its own times, not all at once
 
 
-def take_up(core: Core, macros: Macros, names: list[str], now: int) -> CatchUp:
-    """Have macros where their records leave them, each with what has its result already."""
+def catch_up_of(macros: Macros, names: list[str]) -> CatchUp:
+    """What macros are taken up in, which are loaded a few at a time."""
     side = Processor(
-        macros.engines, macros.history, reserve=macros.reserve, stopwatch=macros.stopwatch, has_rests=False
+        macros.engines,
+        macros.history,
+        reserve=macros.reserve,
+        stopwatch=macros.stopwatch,
+        has_rests=False,
+        budget_ns=macros.budget_ns,
+        most=macros.processor.most,
     )
     side.dependencies.watcher = macros.processor.dependencies.watcher
-    catching = CatchUp(side)
+    return CatchUp(side, names)
+
+
+def take_up(core: Core, macros: Macros, catching: CatchUp, names: list[str], now: int) -> None:
+    """Have macros where their records leave them, each with what has its result already."""
+    side = catching.side
     for name in names:
         known = macros.known[name]
         definition = known.record.definition
         if definition is None:
             continue
         try:
-            side.restore(definition, known.record.standing, now)
+            side.restore(definition, known.record.standing, now, macros.code_of(definition))
         except BadMacro as error:
             refuse(core, known, error)
             continue
@@ -68,7 +79,6 @@ def take_up(core: Core, macros: Macros, names: list[str], now: int) -> CatchUp:
         if core.history is not None and macros.tree is not None:
             _find_results(core.history, macros, known)
             _recall(core.history, macro)
-    return catching
 
 
 def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
@@ -78,31 +88,35 @@ def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
         return True
     if macros.samples:
         proceed(core, macros, now)
+    side = catching.side
+    if side.is_busy:
+        _publish(core, macros, side.go_on(now), now)
+        mark(macros, now)
     catching.room = macros.piece
     is_present = False
-    while True:
+    while not side.is_busy:
         if catching.missed is None:
             catching.missed, is_present = _missed(history, catching), True
         samples = catching.take()
         if samples:
-            _publish(core, macros, catching.side.arrived(samples, now), now)
+            _publish(core, macros, side.arrived(samples, now), now)
             mark(macros, now)
         if catching.room <= 0:
-            catching.barrier = max(macros.inserting, default=0)
-            return False
-        catching.missed = None
-        if is_present:
             break
-    under_way = _under_way(history, macros, catching.side)
-    if under_way:
-        _publish(core, macros, catching.side.arrived(under_way, now), now)
-    return True
+        catching.missed = None
+        if is_present and not side.is_busy:
+            _publish(core, macros, side.arrived(_under_way(history, macros, side), now), now)
+            if not side.is_busy:
+                _publish(core, macros, side.tick(now), now)
+            if side.is_idle(now):
+                return True
+            break
+    catching.barrier = max(macros.inserting, default=0)
+    return False
 
 
 def arrive(core: Core, macros: Macros, catching: CatchUp, now: int) -> list[tuple[Known, Macro]]:
     """Have macros that have caught up go on with the present; returns them, and as what they did."""
-    if core.history is not None and macros.tree is not None:
-        _publish(core, macros, catching.side.tick(now), now)
     if catching.readings:
         facts = (("macros", len(catching.since)), ("readings", catching.readings))
         core.effects.append(Note("macros caught up", facts))
@@ -112,7 +126,8 @@ def arrive(core: Core, macros: Macros, catching: CatchUp, now: int) -> list[tupl
         known, macro = macros.known[name], catching.side.macro(name)
         known.behind, known.published = None, {}
         try:
-            macros.processor.restore(macro.definition, macro.standing(), now)
+            code = macro.program, [view.reference for view in macro.views]
+            macros.processor.restore(macro.definition, macro.standing(), now, code)
         except BadMacro as error:
             refuse(core, known, error)
             continue
@@ -130,7 +145,9 @@ def leave(macros: Macros, known: Known) -> None:
     if macro is not None:
         macro.is_here = False  # those that refer to it get the results of others
         known.behind, known.published = None, {}
-    if catching is not None and catching.since.pop(known.record.name, None) is not None and not catching.since:
+    if catching is None or catching.since.pop(known.record.name, None) is None:
+        return
+    if not catching.since and not catching.names:
         macros.catching = None
 
 
@@ -210,7 +227,20 @@ def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
     for filter_, stream in looked:  # what is in later pieces is not to be looked back on
         catching.side.window.expect(Sample("", 0, None, stream=stream, number=lows[stream]), [filter_])
     ends = [(stream, low, history.present(stream)) for stream, low in lows.items()]
-    return merge(*[_strand(history, *each) for each in ends if each[1] <= each[2]], key=_order)
+    return _whole(
+        history, merge(*[_strand(history, *each) for each in ends if each[1] <= each[2]], key=_order_of_strands)
+    )
+
+
+def _whole(history: History, merged: Iterable[tuple[Sample, bool]]) -> Iterator[Sample]:
+    """Samples with their payloads, as far as these are here."""
+    for sample, is_large in merged:
+        if not is_large:
+            yield sample
+            continue
+        for _, message in history.read(sample.stream, sample.number, sample.number, 1):
+            if message is not None:
+                yield sample_of_message(message, sample.stream, sample.number)
 
 
 def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample]:
@@ -229,10 +259,13 @@ def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample
     return sorted(found, key=_order)
 
 
-def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[Sample]:
-    for number, message in _read(history, stream, low, high, _END):
-        if message is not None:
-            yield sample_of_message(message, stream, number)
+def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[tuple[Sample, bool]]:
+    """The samples of a stream; a large one comes without its payload, and is told of: there may be many streams."""
+    while low <= high and (part := history.outlines(stream, low, high, _PART)):
+        for number, message, is_large in part:
+            if message is not None:
+                yield sample_of_message(message, stream, number), is_large
+        low = part[-1][0] + 1
 
 
 def _read(history: History, stream: bytes, low: int, high: int, limit: int) -> Iterator[tuple[int, Message | None]]:
@@ -244,6 +277,10 @@ def _read(history: History, stream: bytes, low: int, high: int, limit: int) -> I
         yield from part
         count += len(part)
         low = part[-1][0] + 1
+
+
+def _order_of_strands(each: tuple[Sample, bool]) -> tuple[int, bytes, int]:
+    return _order(each[0])
 
 
 def _order(sample: Sample) -> tuple[int, bytes, int]:

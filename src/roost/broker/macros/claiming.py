@@ -17,8 +17,8 @@ from typing import Final
 
 from roost.broker.choosing import rank
 from roost.broker.core import Core
-from roost.broker.macros.catch_up import CatchUp
-from roost.broker.macros.catching_up import arrive, go_on, leave, present_of, refuse, take_up
+from roost.broker.macros.catch_up import AT_ONCE, CatchUp
+from roost.broker.macros.catching_up import arrive, catch_up_of, go_on, leave, present_of, refuse, take_up
 from roost.broker.macros.macros import Known, Macros
 from roost.broker.macros.processing import act, keep, save
 from roost.broker.macros.record import Record
@@ -41,10 +41,10 @@ def begin(macros: Macros, now: int) -> None:
 
 
 def tick(core: Core, macros: Macros, now: int) -> None:
-    """See who has to run what, if it is time to; what is to be caught up with comes first, a piece at a time."""
+    """See who has to run what, if it is time to; what is to be taken up comes first, a piece at a time."""
     if macros.catching is not None:
         if macros.is_ready(macros.catching):
-            _catch_up(core, macros, macros.catching, now)
+            _proceed(core, macros, macros.catching, now)
     elif macros.look_at is not None and macros.look_at <= now:
         look(core, macros, now)
 
@@ -52,23 +52,63 @@ def tick(core: Core, macros: Macros, now: int) -> None:
 def look(core: Core, macros: Macros, now: int) -> None:
     """Take up what nobody runs, and what the configuration wants."""
     names = [known.record.name for known in macros.known.values() if _is_ours_to_run(core, macros, known, now)]
-    if names:
-        for name in names:
-            ours = macros.known[name]
+    is_more = bool(names) and macros.catching is not None
+    if names and macros.catching is None:
+        macros.catching = catch_up_of(macros, names)
+        _proceed(core, macros, macros.catching, now)
+    _take_in(core, macros, _at_once(core, macros.wanted), now)
+    while macros.wanted and core.history is None:
+        _take_in(core, macros, len(macros.wanted), now)
+    if is_more or macros.wanted:
+        macros.look_at = now
+    else:
+        macros.look_at = None if macros.alone else now + LOOK
+
+
+def _at_once(core: Core, waiting: list[str] | list[Definition]) -> int:
+    """How many macros are taken in by one call: all of them where nothing keeps what comes meanwhile."""
+    return len(waiting) if core.history is None else AT_ONCE
+
+
+def _proceed(core: Core, macros: Macros, catching: CatchUp, now: int) -> None:
+    """Take some macros up; when all are, go on with what they missed."""
+    names: list[str] = []
+    for name in catching.next_names(_at_once(core, catching.names)):
+        ours = macros.known.get(name)
+        if ours is not None and _is_ours_to_run(core, macros, ours, now):
             ours.record, ours.ahead = _reached(core, macros, ours, ours.record), []
-        catching = macros.catching = take_up(core, macros, names, now)
-        for name in catching.since:
+            names.append(name)
+    take_up(core, macros, catching, names, now)
+    for name in names:
+        if name in catching.since:
             claim(core, macros, macros.known[name], now)
+    if not catching.names:
         _catch_up(core, macros, catching, now)
-    wanted, macros.wanted = macros.wanted, []
+
+
+def _take_in(core: Core, macros: Macros, count: int, now: int) -> None:
+    """Have so many macros of the configuration.
+
+    What one of them refers to may be free only once another is changed: who is refused waits behind all others, until
+    none of those that wait can be had.
+    """
+    wanted, macros.wanted = macros.wanted[:count], macros.wanted[count:]
     for definition in wanted:
         known = macros.known.get(definition.name)
-        if known is None or known.record.definition != definition:
-            try:
-                define(core, macros, definition, now)
-            except BadMacro as error:
-                core.effects.append(Note("macro not run", (("macro", definition.name), ("reason", str(error)))))
-    macros.look_at = None if macros.alone else now + LOOK
+        if known is not None and known.record.definition == definition:
+            continue
+        try:
+            define(core, macros, definition, now)
+        except BadMacro as error:
+            macros.wanted.append(definition)
+            macros.put_off[definition.name] = str(error)
+        else:
+            macros.put_off.clear()
+    if macros.put_off and len(macros.put_off) >= len(macros.wanted):
+        facts = [(("macro", name), ("reason", reason)) for name, reason in macros.put_off.items()]
+        core.effects += [Note("macro not run", each) for each in facts]
+        macros.wanted = []
+        macros.put_off.clear()
 
 
 def _catch_up(core: Core, macros: Macros, catching: CatchUp, now: int) -> None:
@@ -110,8 +150,10 @@ def _is_ours_to_run(core: Core, macros: Macros, known: Known, now: int) -> bool:
 
 def define(core: Core, macros: Macros, definition: Definition, now: int) -> None:
     """Have a macro, or have one do something else, from the next arrival on; raises `BadMacro`."""
-    filters = macros.link(definition)
     known = macros.known.get(definition.name)
+    is_new = known is None or known.is_deleted
+    is_run = definition.engine == NODE and (is_new or (known is not None and known.is_here))
+    filters = macros.link(definition, is_run=is_run)
     changed = now if known is None else max(now, known.record.changed + 1)
     if known is None or known.is_deleted:
         claimed = now if known is None else max(now, known.record.claimed + 1)
@@ -122,7 +164,8 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
         standing = Standing(version=version, position=present_of(core, filters))
         known = macros.remember(replace(record, standing=standing, results=results))
         if definition.engine == NODE:
-            catching = take_up(core, macros, [definition.name], now)
+            catching = catch_up_of(macros, [])
+            take_up(core, macros, catching, [definition.name], now)
             while not go_on(core, macros, catching, now):  # it begins at the present: there is nothing
                 pass
             arrive(core, macros, catching, now)
@@ -137,21 +180,37 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
         _update(core, macros, definition, known, changed, now)
         return
     if known.is_taken_up and definition.engine != NODE:
-        _stop(core, macros, known, now)
-    record = replace(known.record, definition=definition, changed=changed, version=known.record.version + 1)
-    known = macros.remember(record)
+        record = _stop(core, macros, known, now)
+        effective = dict(record.standing.position)
+    else:
+        record, effective = known.record, {}
+        _ask(macros, known, changed)
+    version = known.record.version + 1
+    known = macros.remember(
+        replace(record, definition=definition, changed=changed, version=version, effective=effective)
+    )
     save(core, macros, macros.standing(known), now, sync=True)  # who runs it hears of it
     if macros.alone:
         look(core, macros, now)  # nobody else does; it may have been on Spark until now
 
 
+def _ask(macros: Macros, known: Known, changed: int) -> None:
+    """From which readings on a change holds is for the node to say that runs the macro."""
+    definition, runner = known.record.definition, known.record.runner
+    is_run = definition is not None and definition.engine == NODE and runner not in {b"", macros.panel}
+    if is_run or known.behind is not None:
+        known.asked = changed
+
+
 def _update(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> None:
     """Have a macro that runs here do something else from the next arrival on."""
-    core.effects += [each for each in macros.processor.define(definition, now) if isinstance(each, Note)]
+    code = macros.code_of(definition)
+    core.effects += [each for each in macros.processor.define(definition, now, code) if isinstance(each, Note)]
     core.router.decide_anew()
     macro = macros.processor.macro(definition.name)
+    ahead = macros.processor.ahead()  # that came, and is for the version that is there when its turn comes
     for stream, number in present_of(core, macro.filters):  # else a crash would make up for what no version looked at
-        macro.pass_by(stream, number)
+        macro.pass_by(stream, min(number, ahead.get(stream, number + 1) - 1))
     record = macros.standing(known)
     effective = dict(record.standing.position)
     record = replace(record, definition=definition, changed=changed, effective=effective)
@@ -161,7 +220,7 @@ def _update(core: Core, macros: Macros, definition: Definition, known: Known, ch
 def _is_updated(core: Core, macros: Macros, definition: Definition, known: Known, changed: int, now: int) -> bool:
     """The same for what another node wants, if it is a macro that runs here."""
     try:
-        macros.link(definition)
+        macros.link(definition, is_run=True)
         _update(core, macros, definition, known, changed, now)
     except BadMacro as error:
         refuse(core, known, error)
@@ -172,11 +231,14 @@ def _is_updated(core: Core, macros: Macros, definition: Definition, known: Known
 def delete(core: Core, macros: Macros, name: str, now: int) -> None:
     """Have a macro no more; raises `NoMacro`."""
     known = macros.find(name)
-    record = replace(macros.standing(known), definition=None, changed=max(now, known.record.changed + 1))
+    changed = max(now, known.record.changed + 1)
     if known.is_taken_up:
-        record = replace(record, effective=dict(record.standing.position))
-        _stop(core, macros, known, now)
-    save(core, macros, record, now, sync=True)
+        record = _stop(core, macros, known, now)
+        effective = dict(record.standing.position)
+    else:
+        record, effective = known.record, {}
+        _ask(macros, known, changed)
+    save(core, macros, replace(record, definition=None, changed=changed, effective=effective), now, sync=True)
 
 
 def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
@@ -200,11 +262,15 @@ def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
             if _is_updated(core, macros, said.definition, known, said.changed + 1, now):
                 return
             is_for_node = False
-        if known.is_taken_up and not is_for_node:
-            _stop(core, macros, known, now)
-        record = replace(
-            record, definition=said.definition, changed=said.changed, version=said.version, effective=said.effective
-        )
+        changed, effective = said.changed, said.effective
+        is_ended = known.is_taken_up and not is_for_node
+        if is_ended:
+            record = _stop(core, macros, known, now)
+            changed, effective = changed + 1, dict(record.standing.position)
+        record = replace(record, definition=said.definition, changed=changed, version=said.version, effective=effective)
+        if is_ended:  # who ended it hears where that was
+            save(core, macros, record, now, sync=True)
+            return
     if known.behind is None:
         keep(core, macros, record)
         return
@@ -238,13 +304,19 @@ def _is_later(said: Record, record: Record) -> bool:
     return digests[0] > digests[1]
 
 
-def _stop(core: Core, macros: Macros, known: Known, now: int) -> None:
-    """Run a macro here no more; what was due has its results. What it has not caught up with is left to others."""
+def _stop(core: Core, macros: Macros, known: Known, now: int) -> Record:
+    """Run a macro here no more; what was due has its results. What it has not caught up with is left to others.
+
+    Returns where it stands.
+    """
     if known.behind is not None:
+        record = macros.standing(known)
         leave(macros, known)
-        return
+        return record
     act(core, macros, macros.processor.tick(now), now)
+    record = macros.standing(known)
     effects = macros.processor.undefine(known.record.name, now)
     core.effects += [each for each in effects if isinstance(each, Note)]
     known.is_here = False
     core.router.decide_anew()
+    return record

@@ -20,15 +20,15 @@ from roost.broker.macros.record import Parts, Record
 from roost.broker.message import Message
 from roost.broker.packets.kept import user_properties
 from roost.errors import BadMacro, NoMacro
-from roost.machine.contract import SECOND, earliest
+from roost.machine.contract import MS, SECOND, earliest
 from roost.naming.name import Name
 from roost.naming.topic import name_of_topic
-from roost.process.definition import NODE, PREFIX, PYTHON, Definition
+from roost.process.definition import MOST, NODE, PREFIX, PYTHON, Definition
 from roost.process.dependencies import Dependencies
-from roost.process.engine import Engine
+from roost.process.engine import Engine, Limits
 from roost.process.macro import Macro
 from roost.process.parsing import sample_of
-from roost.process.processor import Processor
+from roost.process.processor import SHARE, Code, Processor
 from roost.process.runner import untimed
 from roost.process.sample import GOOD, Sample
 from roost.process.window import History
@@ -37,6 +37,7 @@ from roost.wire.lineage import read_lineage
 from roost.wire.values import format_of
 
 RESULTS: Final = PREFIX.encode()
+BUDGET: Final = 20 * MS
 PAUSE: Final = SECOND // 2  # between two records of a macro that has only come further
 MAX_KNOWN: Final = 20_000  # macros, with those that were deleted
 MAX_PUBLISHED: Final = 100_000  # results of a macro among which one is looked for
@@ -56,16 +57,24 @@ class Known:
         self.linked: Definition | None = None  # as which it is among those that depend on each other
         self.refusal = ""  # why it cannot be run here
         self.saved = 0  # activations that the record includes
+        self.asked = 0  # when a change was made here that another node has to say of from which readings on it holds
         self.ticket = 0  # after which what was changed last is on the disk
         self.ahead: list[Record] = []  # what its node says, until all results are here; bound: claiming.MAX_AHEAD
         self.after: tuple[Name, ...] = ()  # what its next result comes after, in other streams; bound: MAX_AFTER
         self.published: dict[Cause, list[Place]] = {}  # what has results, which in order; bound: MAX_PUBLISHED
+        self.streams: set[bytes] = set()  # that results came from; bound: repeating.MAX_STREAMS
+        self.quiet: dict[bytes, int] = {}  # of those, and earlier ones: since when there are none; bound: both
         self.causes: dict[Cause, bytes] = {}  # of results that came out of the group, their streams; bound: MAX_CAUSES
 
     @property
     def is_taken_up(self) -> bool:
         """Whether this node runs it, or will when it has caught up."""
         return self.is_here or self.behind is not None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is still to be said from which readings on the last change holds."""
+        return self.asked == self.record.changed
 
     @property
     def is_deleted(self) -> bool:
@@ -85,6 +94,9 @@ class Macros:
         panel: Name | None = None,
         alone: bool = True,
         stopwatch: Callable[[], int] = untimed,
+        budget_ns: int = BUDGET,
+        share: float = SHARE,
+        most: Limits = MOST,
     ) -> None:
         self.engines: Final = engines
         self.history: Final = history
@@ -92,7 +104,16 @@ class Macros:
         self.panel: Final = b"" if panel is None else panel.value
         self.alone: Final = alone  # no other node has the group
         self.stopwatch: Final = stopwatch
-        self.processor: Final = Processor(engines, history, reserve=self.reserve, stopwatch=stopwatch)
+        self.budget_ns: Final = budget_ns  # that the runs of a call may take, where they are timed
+        self.processor: Final = Processor(
+            engines,
+            history,
+            reserve=self.reserve,
+            stopwatch=stopwatch,
+            budget_ns=budget_ns,
+            share=share,
+            most=most,
+        )
         self.known: Final[dict[str, Known]] = {}  # by name; bound: MAX_KNOWN
         self.parts: Final = Parts()
         self.samples: list[Sample] = []  # of this call; bound: what a call brings
@@ -101,6 +122,7 @@ class Macros:
         self.piece = PIECE
         self.started = 0  # when groups were there, 0 before
         self.wanted: list[Definition] = []  # of the configuration, until they are taken in
+        self.put_off: dict[str, str] = {}  # of those, who was refused since one was taken in, and why; bound: as above
         self.trusted: set[bytes] = set()  # digests of the macros in Python that the configuration has
         self.inserting: Final[dict[int, list[Message]]] = {}  # results, by ticket of Insert; bound: what groups take
         self.held: Final[dict[str, tuple[int, Record, bool]]] = {}  # records that wait for those; bound: the macros
@@ -110,10 +132,12 @@ class Macros:
         self.save_at: int | None = None
         self.look_at: int | None = None  # when to see who has to run what
         self.published = 0
+        self.arriving: dict[bytes, int] = {}  # of this call: the first result of each stream; bound: what it brings
         self.repeated = 0  # results that were published before
         self.unsaid = 0  # records that are too large for a group
         self.lost = 0  # results that their group cannot take
         self._graph: Final = Dependencies()  # of all that are known, wherever they run
+        self._loaded: Final[dict[str, tuple[Definition, Code]]] = {}  # to be run here; bound: the macros of this node
         self._panel: Final = panel
         self._streams: Final[dict[str, bytes]] = {}  # by topic of results; bound: the macros
         self._numbers: Final[dict[bytes, int]] = {}  # the last of each of those
@@ -231,17 +255,19 @@ class Macros:
             raise NoMacro(f"{name}: there is no such macro")
         return known
 
-    def link(self, definition: Definition) -> list[str]:
+    def link(self, definition: Definition, *, is_run: bool) -> list[str]:
         """Put a macro among all that are known; raises `BadMacro` if it is none, or would close a cycle.
 
-        Returns what it refers to.
+        Returns what it refers to. What is to be run here need not be loaded again (`code_of`).
         """
         if definition.name not in self.known and len(self.known) >= MAX_KNOWN:
             raise BadMacro(f"{definition.name}: there are {MAX_KNOWN:,} macros, with deleted ones, which is the limit")
         if definition.language == PYTHON and definition.digest not in self.trusted:
             raise BadMacro(f"{definition.name}: a macro in Python runs only where the configuration has it")
-        _, references = self.processor.load(definition)
-        filters = [each.topic for each in references]
+        code = self._loaded.pop(definition.name, None)
+        if code is None or code[0] != definition:
+            code = definition, self.processor.load(definition)
+        filters = [each.topic for each in code[1][1]]
         known = self.known.get(definition.name)
         before = () if known is None else known.record.read
         if known is not None and self.standing(known).standing.state:
@@ -252,7 +278,16 @@ class Macros:
             if known is not None:
                 known.record = replace(known.record, read=before)
             raise
+        if known is not None:
+            known.linked, known.refusal = definition, ""
+        if is_run:
+            self._loaded[definition.name] = code
         return filters
+
+    def code_of(self, definition: Definition) -> Code:
+        """A macro as it was linked, for whoever runs it; raises `BadMacro`."""
+        code = self._loaded.pop(definition.name, None)
+        return self.processor.load(definition) if code is None or code[0] != definition else code[1]
 
     def remember(self, record: Record) -> Known:
         """Know a macro, or more of one."""
@@ -268,13 +303,15 @@ class Macros:
         known.record = record if read == record.read else replace(record, read=read)
         if definition is not known.linked and definition != known.linked:
             try:
-                if definition is None:
-                    self._graph.drop(record.name)
+                if definition is not None:
+                    self.link(definition, is_run=definition.engine == NODE)
                 else:
-                    self.link(definition)
-                known.linked, known.refusal = definition, ""
+                    self._graph.drop(record.name)
+                    known.linked, known.refusal = None, ""
             except BadMacro as error:
                 known.refusal = str(error)
+        if definition is None or (record.runner and record.runner != self.panel):
+            self._loaded.pop(record.name, None)
         return known
 
     def is_for_node(self, known: Known) -> bool:
@@ -287,6 +324,15 @@ class Macros:
         if self.catching is not None:
             return 0 if self.is_ready(self.catching) else due
         return earliest(due, self.look_at)
+
+    def is_late(self) -> bool:
+        """Whether so much waits that no more should be read."""
+        return self.processor.backlog.is_long
+
+    def counts(self) -> list[tuple[str, int]]:
+        """What waits, and what was left out, by the ends of `$SYS` topics."""
+        backlog = self.processor.backlog
+        return [("macros/waiting", len(backlog)), ("macros/left_out", backlog.left_out)]
 
     def is_ready(self, catching: CatchUp) -> bool:
         """Whether a catch-up can go on: the group has the results so far."""

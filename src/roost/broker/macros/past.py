@@ -34,7 +34,17 @@ class MacroPast:
             assert history is not None  # noqa: S101  it has streams
             found += _newest(history, stream, count)
         found += [sample_of_message(each, b"", 0) for each in self.retained(wanted) if each.origin is None]
-        return nlargest(count, found, key=_order)
+        return nlargest(count, _each_once(found), key=_order)
+
+
+def _each_once(found: list[Sample]) -> list[Sample]:
+    """Leave out results that two nodes have made of the same reading: of their streams the first has it."""
+    made: dict[tuple[str, bytes, int], bytes] = {}
+    for each in found:
+        if each.root[0]:
+            place = each.topic, *each.root
+            made[place] = min(each.stream, made.get(place, each.stream))
+    return [each for each in found if not each.root[0] or made[each.topic, *each.root] == each.stream]
 
 
 def _newest(history: History, stream: bytes, count: int) -> list[Sample]:
@@ -43,9 +53,12 @@ def _newest(history: History, stream: bytes, count: int) -> list[Sample]:
     high = history.present(stream)
     while high > 0 and len(found) < count:
         low = max(1, high - min(PIECE, count - len(found)) + 1)
-        for number, message in reversed(history.read(stream, low, high, PIECE)):
-            if message is not None:
-                found.append(sample_of_message(message, stream, number))
+        some: list[Sample] = []
+        at = low
+        while at <= high and (read := history.read(stream, at, high, PIECE)):  # of large ones some at a time
+            some += [sample_of_message(message, stream, number) for number, message in read if message is not None]
+            at = read[-1][0] + 1
+        found += reversed(some)
         high = low - 1
     return found
 

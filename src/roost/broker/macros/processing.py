@@ -5,6 +5,9 @@ macro is written when its definition or its state changes; where it has only com
 before the group has all results that it includes, for a crash must not lose them. Other nodes of the group are told the
 same. What a crash leaves out of the records is found again in the readings: what follows the position is processed
 again, and results that are there already are not published twice (`macros.catching_up`).
+
+A call has a budget (`Macros.budget_ns`): what takes longer waits in order, and goes on with the next tick, so that
+everything else has its turn in between.
 """
 
 from __future__ import annotations
@@ -30,16 +33,23 @@ _SAMPLE_BYTES: Final = 64
 
 
 def proceed(core: Core, macros: Macros, now: int) -> None:
-    """Process what was collected, and what is due."""
+    """Process what was collected, and what is due; behind what waits already it waits too."""
     samples, macros.samples = macros.samples, []
-    effects = macros.processor.arrived(samples, now) if samples else []
-    due = macros.processor.deadline()
-    if due is not None and due <= now:
-        effects += macros.processor.tick(now)
+    processor = macros.processor
+    effects = processor.arrived(samples, now) if samples else []
+    if not processor.is_busy:
+        due = processor.deadline()
+        if due is not None and due <= now:
+            effects += processor.tick(now)
+    _finish(core, macros, effects, len(samples), now)
+
+
+def _finish(core: Core, macros: Macros, effects: list[Effect], processed: int, now: int) -> None:
+    """Do what came of processing."""
     if effects:
         act(core, macros, effects, now)
         macros.samples = []  # results that were published in this call: their macros had them
-    elif samples:
+    elif processed:
         mark(macros, now)
 
 
@@ -186,9 +196,11 @@ def keep(core: Core, macros: Macros, record: Record) -> None:
 
 def tick(core: Core, macros: Macros, now: int) -> None:
     """Run what is due, save those that have come further, and place what had no room."""
-    due = macros.processor.deadline()
+    processor = macros.processor
+    due = processor.deadline()
     if due is not None and due <= now:
-        proceed(core, macros, now)
+        waited = len(processor.backlog)
+        _finish(core, macros, processor.tick(now), waited, now)
     if macros.place_at is not None and macros.place_at <= now:
         macros.place_at = None
         unplaced, macros.unplaced = macros.unplaced, []

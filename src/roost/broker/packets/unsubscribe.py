@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from roost.broker.packets import framing
 from roost.broker.packets.fields import check_filter, read_packet_id, read_text
 from roost.broker.packets.framing import body_of, check_flags, header
-from roost.broker.packets.properties import parse_properties
+from roost.broker.packets.properties import Properties, encode_properties, parse_properties
 from roost.broker.packets.reasons import PROTOCOL_ERROR, Malformed
 
 
@@ -28,9 +28,11 @@ def parse_unsubscribe(frame: bytes, version: int) -> tuple[int, list[bytes]]:
     return packet_id, filters
 
 
-def unsuback(version: int, packet_id: int, codes: Sequence[int]) -> bytes:
+def unsuback(version: int, packet_id: int, codes: Sequence[int], reason_string: bytes = b"") -> bytes:
     """Write an UNSUBACK, in 5.0 with a code for each filter in their order [MQTT-3.11.3-1]."""
     body = packet_id.to_bytes(2, "big")
     if version >= 5:
-        body += b"\x00" + bytes(codes)
+        properties = Properties()
+        properties.reason_string = reason_string or None
+        body += encode_properties(properties) + bytes(codes)
     return header(0xB0, len(body)) + body

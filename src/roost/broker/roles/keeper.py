@@ -59,16 +59,23 @@ class Standing:
 
 
 class Asked:
-    """A SUBSCRIBE whose answer waits for roles: its codes so far, and the filters that they grant."""
+    """A SUBSCRIBE whose answer waits for roles: its codes so far, the filters that they grant, and why not others."""
 
     def __init__(
-        self, link: Link, session: Session, packet_id: int, codes: list[int], granted: dict[int, bytes]
+        self,
+        link: Link,
+        session: Session,
+        packet_id: int,
+        codes: list[int],
+        granted: dict[int, bytes],
+        refused: list[tuple[bytes, str]],
     ) -> None:
         self.link: Final = link
         self.session: Final = session
         self.packet_id: Final = packet_id
         self.codes: Final = codes
         self.granted: Final = granted  # by place among the codes
+        self.refused: Final = refused  # filters, and why; bound: the packet's size
 
 
 class RoleKeeper:

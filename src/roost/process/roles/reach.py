@@ -25,7 +25,7 @@ from roost.process.roles.derived import InputsOf, no_inputs, sees_derived
 from roost.process.roles.patterns import intersects
 from roost.process.roles.policy import Policy
 from roost.process.roles.specification import RAW, Specification, stream_topic
-from roost.process.wildcards import is_wild, matches
+from roost.process.wildcards import covers, is_wild, matches
 
 DIRECT: Final = "$raw/"  # before a topic or filter: what is published there, and no stream in its place
 
@@ -96,26 +96,13 @@ def refused(policy: Policy, wanted: str, roles: Roles, inputs_of: InputsOf = no_
         decision = policy.decide(bare, roles)
         return not sees_derived(policy, bare, roles, inputs_of) if decision is None else decision.denied
     documents = _documents(policy, bare)
-    if not any(_covers(document.topic, bare) for document in documents):
+    if not any(covers(document.topic, bare) for document in documents):
         return False
     for document in documents:
         decision = policy.decide(document.topic, roles)
         if decision is not None and (document.topic in decision.permitted if bare != wanted else not decision.denied):
             return False
     return True
-
-
-def _covers(whole: str, part: str) -> bool:
-    """Whether a filter matches all that another does."""
-    levels, found = whole.split("/"), part.split("/")
-    if levels[-1] == "#":
-        levels.pop()
-        if len(found) < len(levels):
-            return False
-        found = found[: len(levels)]
-    return len(levels) == len(found) and all(
-        level == other or (level == "+" and other != "#") for level, other in zip(levels, found, strict=True)
-    )
 
 
 def _documents(policy: Policy, wanted: str) -> list[Specification]:

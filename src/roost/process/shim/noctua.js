@@ -8,7 +8,11 @@
 //     n number   s text   t text as JSON   j JSON   b bytes in hex   u nothing   o too long   f failure
 //     m topics that were not given   d details are wanted   e one of the above, with state and logs
 //
-// and `!` before it if the macro has left something behind that cannot be taken away: then its context is remade.
+// The values of a run are held, if they are few, so that the next one need only be given what is new (`step`). Where the
+// macro has its inputs as parameters (`roost.process.inlining`) they are handed in without a call of `topic`.
+//
+// There is a `!` before the text if the macro has left something behind that cannot be taken away: then its context is
+// remade.
 (function (shared) {
   'use strict'
   // a macro may hide them
@@ -26,11 +30,14 @@
   const MAX_VALUES = 100000, MAX_REFERENCES = 256, MAX_MESSAGE = 500, MAX_STACK = 4000
   const ROPE = 256 // longer texts may be in pieces, which the binding does not take
   const SHORT = 16 // values that are copied sooner one by one
+  const MAX_HELD = 1024, MAX_SHAPES = 16 // values, and layouts that parameters are made for
   const PLAIN = 1, PAIR = 2, DETAIL = 5 // arguments per value
   const SETTINGS = { __proto__: null, cutoff: 0, required: 1, limit: 1, detail: false }
 
   const limits = { output: 0, state: 0, log: 0 }
   let body, slots = [], named = new Map(), shape, detailed
+  let handed, parameters, shapes = 0 // the body with parameters, their slots, and how often they were laid out
+  let held, call // the values of the last run, and how the body is called with them
   let inputs, given, details // of a run; the last two by slot, as far as they were asked for
   let missing, wantsDetail, stateText, state, logs, room, dropped
   shared.time = 0
@@ -231,9 +238,40 @@
       slot.width = detailed ? DETAIL : slot.wild ? PAIR : PLAIN
       at += count < 0 ? 1 : count * slot.width
     }
+    call = body
+    if (parameters !== undefined && !detailed && shapes < MAX_SHAPES && parameters.every(each => slots[each].count)) {
+      shapes++
+      try {
+        const made = evaluate(`(body,parse,unmarked)=>v=>body(${parameters.map(handing).join()})`)
+        call = made(handed, parse, unmarked)
+      } catch {
+        call = body // there was no memory for it
+      }
+    }
+  }
+
+  // The text that gives a parameter its value; an array is a new one in every run.
+  function handing(number) {
+    const { count, at, array } = slots[number]
+    const value = i => `v[${at + i}]`
+    if (count === -1) return array ? `parse(${value(0)})` : `parse(${value(0)})[0]`
+    if (count === -2) return array ? `parse(${value(0)}).map(unmarked)` : `unmarked(parse(${value(0)})[0])`
+    return array ? `[${Array.from({ length: count }, (_, i) => value(i))}]` : value(0)
   }
 
   function run(time, high, low, kept, text, ...values) {
+    if (text !== shape) lay(text)
+    held = values.length <= MAX_HELD ? values : undefined
+    return ran(time, high, low, kept, values)
+  }
+
+  // A run with the values of the last one, but for those from a place on.
+  function step(time, high, low, kept, at, ...values) {
+    for (let i = 0; i < values.length; i++) held[at + i] = values[i]
+    return ran(time, high, low, kept, held)
+  }
+
+  function ran(time, high, low, kept, values) {
     shared.time = time
     shared.seed = high
     shared.other = low
@@ -248,10 +286,11 @@
     logs = undefined
     room = limits.log
     dropped = 0
-    if (text !== shape) lay(text)
     let outcome
     try {
-      outcome = rendered(body())
+      let value = call(values)
+      if (typeof value === 'function') value = value() // an anonymous function that is not called in the code
+      outcome = rendered(value)
       if (state !== undefined) outcome = withState(outcome)
     } catch (error) {
       outcome = failed(error)
@@ -278,6 +317,7 @@
 
   const commands = {
     run: () => run,
+    step: () => step,
     limits: (output, state, log) => {
       limits.output = output
       limits.state = state
@@ -286,9 +326,13 @@
     load: (source, again) => {
       body = again ? () => evaluate(source) : evaluate(source)
     },
-    bind: text => {
+    hand: source => {
+      handed = evaluate(source)
+    },
+    bind: (text, handedIn) => {
       named = new Map()
       shape = undefined
+      parameters = handedIn === '' ? undefined : parse(handedIn)
       slots = parse(text).map(([topic, cutoff, required, limit, array, wild], number) => {
         const slot = { number, cutoff, required, limit, array, wild, next: named.get(topic) }
         slot.count = slot.at = slot.width = 0
