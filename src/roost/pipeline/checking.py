@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from roost.columns.readings import ARRIVAL
 from roost.errors import BadConfig, InvalidInput
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
-from roost.pipeline.columns import ARRIVAL
 from roost.pipeline.graph import Pipeline, Stage
 from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.macros_plan import wrong_with
@@ -240,7 +240,7 @@ def _doubtful(pipeline: Pipeline, stage: Stage, panels: frozenset[str] | None) -
                 )
     panel = f"{stage.output.group}/{stage.output.panel}"
     if panels is not None and panel not in panels:
-        yield f"there is no key of {panel} here; make one with: roost keys make {panel}"
+        yield f"there is no key of {panel} here; make one with: roost key make {panel}"
     templates = {each.part for each in fields_of(f"{stage.device}/{stage.metric}")}
     if not stage.window_ns and not isinstance(stage.operation, Macro):
         several = any("+" in wish.split("/")[0] or wish.startswith("#") for wish in stage.inputs[0].wishes)

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from roost.columns.decoding import empty_batch
+from roost.columns.decoding_alike import Payloads, Places, Readable, read_all
+from roost.columns.decoding_exact import Meaning, read_packet
+from roost.columns.decoding_rows import Rows, texts
+from roost.columns.readings import ABSENT
+from roost.columns.template import Field, Fits, Matrix, PacketTemplate
+from roost.columns.template_senml import SenmlTemplate
+from roost.columns.template_text import TextTemplate
 from roost.naming import Name
-from roost.pipeline.columns import ABSENT
-from roost.pipeline.decoding import empty_batch
-from roost.pipeline.decoding_alike import Payloads, Places, Readable, read_all
-from roost.pipeline.decoding_exact import Meaning, read_packet
-from roost.pipeline.decoding_rows import Rows, texts
-from roost.pipeline.template import Field, Fits, Matrix, PacketTemplate
-from roost.pipeline.template_senml import SenmlTemplate
-from roost.pipeline.template_text import TextTemplate
 from roost.wire import tlv
 
 MAX_TEMPLATES: Final = 64  # of one matrix: streams measure many things, in several units

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from roost.broker.macros.record import Record
+from roost.columns.readings import MISSING
 from roost.errors import BadConfig
 from roost.host.background import Closing
 from roost.host.stretch_access import Access
@@ -30,7 +31,6 @@ from roost.naming import Name
 from roost.pipeline import offsets
 from roost.pipeline.archive.folder import Folder
 from roost.pipeline.archive.live import live
-from roost.pipeline.columns import MISSING
 from roost.pipeline.faces import face_of
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.macros_generation import FILE, Asked, Generation, lowered

@@ -2,9 +2,9 @@
 
 A result is on the stream `Noctua/<name>` behind the panel of the job, with the next number, the event time of what
 activated it, and a posting, so that MQTT clients of all nodes of the group get it on its topic. Its lineage has what
-activated it, what it was made of, the digest of the program and `Noctua/<name>@<version>`. What a node would not
-publish, because it is too long for a packet, is an empty reading without a posting: numbers stay dense, and no client
-gets it.
+activated it, what it was made of, the digest of the program and `Noctua/<name>@<version>`. What is no
+topic of a group, or does not fit a packet (a node would cut it, `roost.broker.large`), is an empty reading without a
+posting: numbers stay dense, and no client gets it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from roost.broker.large import is_large
 from roost.broker.message import Message
 from roost.broker.trees import why_not
 from roost.naming import Name
@@ -47,7 +48,7 @@ def content_of(made: Made) -> bytes:
     payload = made.payload or b""
     message = Message(made.topic.encode(), payload, QOS, False, b"", 0, b"", made.time, None, 0, lineage)  # noqa: FBT003  a C call
     panel_bytes = len(made.stream) - len(name_of_topic(made.topic).value)
-    if why_not(panel_bytes, message):
+    if why_not(panel_bytes, message) or is_large(panel_bytes, message):
         return reading_bytes(made.time, format_of(b""), b"", lineage)
     others = lineage + posting_bytes(QOS, False, b"", -1, 0, b"")  # noqa: FBT003  a C call
     return reading_bytes(made.time, format_of(payload), payload, others)

@@ -4,7 +4,7 @@
     def warmest(room, values): return max(values)
     map_reduce(spark, "/Campus/Hall/Env", map=room, reduce=warmest, since="24h")      # {"room1": 23.5, …}
 
-`map` gets each reading as a mapping of the columns of `roost.pipeline.columns`, and yields pairs; `reduce` gets a key
+`map` gets each reading as a mapping of the columns of `roost.columns.readings`, and yields pairs; `reduce` gets a key
 and all its values, in the order of their streams and numbers. Readings without a value are left out. Keys and values
 are whatever Python can pickle; both functions travel to the workers. For what fits SQL, stages are quicker.
 """

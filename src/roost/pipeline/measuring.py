@@ -65,4 +65,5 @@ class Measured:
             "expected": expected,
             "received": received,
             "completeness": received / expected if expected else None,
+            "last_batch_ns": kept[-1][0] if kept else None,
         }

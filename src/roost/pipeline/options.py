@@ -28,13 +28,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from roost.columns.readings import MISSING
 from roost.errors import BadConfig
 from roost.host.stretch_access import Access
 from roost.machine import times
 from roost.machine.times import duration
 from roost.naming import Name
 from roost.pipeline import offsets
-from roost.pipeline.columns import MISSING
 from roost.pipeline.input import DEADLINE, Input
 from roost.pipeline.place import Place
 from roost.pipeline.rows import FAIL

@@ -19,13 +19,13 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from roost.columns.decoding import decode, empty_batch
+from roost.columns.decoding_alike import WORTHWHILE
+from roost.columns.readings import DROPPED, MISSING, REFUSED
 from roost.errors import Unreachable
 from roost.host.stretches import Fetched, Stretch
 from roost.naming import Name
-from roost.pipeline.columns import DROPPED, MISSING, REFUSED
 from roost.pipeline.corrections import corrected
-from roost.pipeline.decoding import decode, empty_batch
-from roost.pipeline.decoding_alike import WORTHWHILE
 from roost.pipeline.decoding_few import Entry, decode_few
 from roost.pipeline.input import Input
 from roost.pipeline.place import CORRECTIONS, Run, count, within, without

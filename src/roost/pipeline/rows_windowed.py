@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from roost.columns.decoding_rows import texts
+from roost.columns.readings import READINGS, WINDOWED
 from roost.naming import Name
-from roost.pipeline.columns import READINGS, WINDOWED
-from roost.pipeline.decoding_rows import texts
 from roost.pipeline.input import Input
 from roost.pipeline.units import Unit
 from roost.pipeline.windowing import Numbers, assigned, silences

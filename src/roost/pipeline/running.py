@@ -102,7 +102,11 @@ class Running:
 
     def status(self) -> dict[str, Any]:
         """How it goes, as `graph_json` and the status file want it."""
-        return {"stages": self.measured.status(self._clock()), "before": self._origins.before}
+        measured = self.measured.status(self._clock())
+        for stage in self.pipeline.stages:
+            groups = dict.fromkeys([each.group for each in stage.inputs])
+            measured[stage.name] |= {"inputs": list(groups), "output": stage.output.group}
+        return {"stages": measured, "before": self._origins.before}
 
     def _do(self, batch: DataFrame, number: int | None, stages: tuple[Stage, ...] | list[Stage]) -> None:
         done = self._processing.run(batch, number, stages)

@@ -37,9 +37,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from roost.columns.readings import READINGS, WINDOWED, WITH_SUMS
 from roost.errors import Backpressure, NoKey, Unreachable, Untrusted
 from roost.pipeline import offsets
-from roost.pipeline.columns import READINGS, WINDOWED, WITH_SUMS
 
 if TYPE_CHECKING:
     from roost.pipeline.driving import Driving, Narrow
@@ -60,7 +60,7 @@ class RoostSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """The columns of `roost.pipeline.columns`."""
+        """The columns of `roost.columns.readings`."""
         from roost.pipeline.options import SourceOptions
 
         options = SourceOptions.read(self.options)

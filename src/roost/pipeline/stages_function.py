@@ -26,8 +26,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from roost.columns.readings import ARRIVAL, WINDOWED
 from roost.errors import BadConfig
-from roost.pipeline.columns import ARRIVAL, WINDOWED
 from roost.pipeline.graph import ONLY, Stage
 from roost.pipeline.operations import PANDAS, Function
 from roost.pipeline.results import ids_of

@@ -16,9 +16,9 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
+from roost.columns.readings import GOOD, UNCERTAIN, WITH_SUMS
 from roost.errors import BadConfig
 from roost.machine import SECOND
-from roost.pipeline.columns import GOOD, UNCERTAIN, WITH_SUMS
 from roost.pipeline.graph import ONLY, Stage
 from roost.pipeline.operations import WORDS, Aggregate, Expressions
 from roost.pipeline.results import RESULT, Tables, is_unit_of_inputs

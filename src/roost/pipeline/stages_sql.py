@@ -1,4 +1,4 @@
-"""Stages in SQL: each input is a table by its name, with the columns of `roost.pipeline.columns`.
+"""Stages in SQL: each input is a table by its name, with the columns of `roost.columns.readings`.
 
 In windows, the query selects `key, window, correction` and `value`, one row for each; where it leaves one out, the
 result has no value, and counts what was there. It may select `output` too, for several values of a window; then the

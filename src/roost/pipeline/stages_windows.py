@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from roost.pipeline.columns import SUMMED, SUMS, WINDOWED
+from roost.columns.readings import SUMMED, SUMS, WINDOWED
 from roost.pipeline.graph import Stage
 from roost.pipeline.input import Input, Sums
 from roost.pipeline.operations import USABLE, Aggregate, Expressions, Macro

@@ -20,8 +20,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from roost.columns.readings import ABSENT, SUMMED, WINDOWED, WITH_SUMS
 from roost.errors import BadConfig
-from roost.pipeline.columns import ABSENT, SUMMED, WINDOWED, WITH_SUMS
 from roost.pipeline.input import Input, Sums
 from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.windowing import OPEN

@@ -25,11 +25,11 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from roost.columns.readings import BAD, EXPECTED, GOOD, RECEIVED, UNCERTAIN
 from roost.errors import BadName, BadPacket, BadTopic
 from roost.naming import Name, building
 from roost.naming.building import numbered
 from roost.naming.topic import name_of_topic, topic_of_name
-from roost.pipeline.columns import BAD, EXPECTED, GOOD, RECEIVED, UNCERTAIN
 from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.virtual_rows import (
     MISSING,

@@ -27,9 +27,9 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from roost.columns.readings import EXPECTED, GOOD, RECEIVED
 from roost.errors import BadConfig, InvalidInput
 from roost.naming import Name
-from roost.pipeline.columns import EXPECTED, GOOD, RECEIVED
 from roost.wire.lineage import InputRange
 
 MISSING: Final = "missing"

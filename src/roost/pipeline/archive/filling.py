@@ -17,6 +17,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from roost.columns.decoding import decode
+from roost.columns.readings import UNREADABLE
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
 from roost.pipeline.archive.certificates import Certificates
@@ -24,8 +26,6 @@ from roost.pipeline.archive.lacking import EVERYTHING, lacking
 from roost.pipeline.archive.layout import ARCHIVED, WIRE
 from roost.pipeline.archive.ports import Fetched, Source
 from roost.pipeline.archive.writing import Writer
-from roost.pipeline.columns import UNREADABLE
-from roost.pipeline.decoding import decode
 from roost.wire import Data
 
 FLUSH_BYTES: Final = 128 << 20  # of packets; rows of them take about twice that

@@ -4,7 +4,7 @@
     <archive>/group=…/day=2026-05-01/part-<digest>.parquet                          readings of that day, UTC
     <archive>/certificates/<id>.cert                                                see `certificates`
 
-The columns are those of the source (`roost.pipeline.columns`), and `wire`, the whole Data packet: with it a reading can
+The columns are those of the source (`roost.columns.readings`), and `wire`, the whole Data packet: with it a reading can
 be verified for ever. A file is sorted by stream and number, so a filter on streams skips row groups; streams, units and
 signers are dictionaries, numbers and times deltas, all of it zstd. The day is that of the event time, or of the arrival
 where a reading does not say. A file is named by what is in it: who writes the same readings again writes the same file.
@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from roost.columns.readings import READINGS
 from roost.errors import BadConfig
 from roost.naming import Name
-from roost.pipeline.columns import READINGS
 
 WIRE: Final = "wire"
 ARCHIVED: Final = pa.schema([*READINGS, pa.field(WIRE, pa.binary(), nullable=False)])

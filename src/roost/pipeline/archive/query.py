@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from roost.columns.readings import READINGS
 from roost.errors import Unreachable
 from roost.naming import Name
 from roost.naming.topic import TopicFilter
@@ -24,7 +25,6 @@ from roost.pipeline.archive.lacking import EVERYTHING, lacking
 from roost.pipeline.archive.layout import ARCHIVED, day_of
 from roost.pipeline.archive.manifest import GroupArchive, Manifest
 from roost.pipeline.archive.ports import Source
-from roost.pipeline.columns import READINGS
 from roost.repo.question import Run
 
 ATTEMPTS: Final = 5  # while the archive is compacted, or takes over from the repos, under the question

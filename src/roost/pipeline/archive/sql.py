@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from roost.columns.readings import READINGS
 from roost.errors import BadConfig
 from roost.naming import Name
 from roost.pipeline.archive.layout import ARCHIVED
 from roost.pipeline.archive.manifest import Archive, GroupArchive, Manifest
 from roost.pipeline.archive.ports import Source
 from roost.pipeline.archive.query import Asked, Rest, files_of, joined
-from roost.pipeline.columns import READINGS
 from roost.pipeline.reasons import reason_of
 
 Reach: TypeAlias = Callable[[Name], Source | None]

@@ -17,14 +17,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roost.columns.decoding import decode
+from roost.columns.readings import READINGS
 from roost.errors import InvalidInput
 from roost.naming import Name
 from roost.naming.building import numbered
 from roost.pipeline.archive.covered import Covered
 from roost.pipeline.archive.layout import ROWS_PER_GROUP, WIRE, runs_of
 from roost.pipeline.archive.manifest import GroupArchive
-from roost.pipeline.columns import READINGS
-from roost.pipeline.decoding import decode
 from roost.trust.acceptance import Checker
 from roost.trust.verdict import Accepted, Wanted
 from roost.wire import Data

@@ -16,14 +16,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from roost.columns.decoding_alike import Payloads, Places, Readable, chosen, read_all
+from roost.columns.decoding_exact import read_packet
+from roost.columns.decoding_rows import Rows
+from roost.columns.readings import READINGS
+from roost.columns.template import Fits, Matrix, PacketTemplate
+from roost.columns.template_senml import SenmlTemplate
+from roost.columns.template_text import TextTemplate
 from roost.naming import Name
-from roost.pipeline.columns import READINGS
-from roost.pipeline.decoding_alike import Payloads, Places, Readable, chosen, read_all
-from roost.pipeline.decoding_exact import read_packet
-from roost.pipeline.decoding_rows import Rows
-from roost.pipeline.template import Fits, Matrix, PacketTemplate
-from roost.pipeline.template_senml import SenmlTemplate
-from roost.pipeline.template_text import TextTemplate
 
 MAX_TEMPLATES: Final = 8  # of one matrix
 

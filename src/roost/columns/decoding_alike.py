@@ -13,11 +13,11 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from roost.pipeline.decoding_exact import read_payload
-from roost.pipeline.decoding_rows import Rows
-from roost.pipeline.template import Fits, Matrix
-from roost.pipeline.template_senml import SenmlTemplate
-from roost.pipeline.template_text import TextTemplate
+from roost.columns.decoding_exact import read_payload
+from roost.columns.decoding_rows import Rows
+from roost.columns.template import Fits, Matrix
+from roost.columns.template_senml import SenmlTemplate
+from roost.columns.template_text import TextTemplate
 from roost.wire.reading import OCTET_STREAM, SENML_CBOR, TEXT
 
 WORTHWHILE: Final = 8  # rows: fewer are read sooner than a template is made

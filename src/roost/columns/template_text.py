@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from roost.pipeline.decoding_exact import Meaning
-from roost.pipeline.template import Matrix, Readout, Shape
+from roost.columns.decoding_exact import Meaning
+from roost.columns.template import Matrix, Readout, Shape
 
 _MAX_DIGITS: Final = 15
 _ZERO: Final = ord("0")

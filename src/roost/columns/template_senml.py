@@ -13,10 +13,10 @@ from typing import Final
 import cbor2
 import numpy as np
 
+from roost.columns.decoding_exact import COUNTS, MAX_COUNT, Meaning
+from roost.columns.readings import EXPECTED, RECEIVED
+from roost.columns.template import Column, Field, Fits, Matrix, Readout, Shape, unsigned
 from roost.errors import BadPacket
-from roost.pipeline.columns import EXPECTED, RECEIVED
-from roost.pipeline.decoding_exact import COUNTS, MAX_COUNT, Meaning
-from roost.pipeline.template import Column, Field, Fits, Matrix, Readout, Shape, unsigned
 
 _ARRAY: Final = 0x80
 _MAP: Final = 0xA0

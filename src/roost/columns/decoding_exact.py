@@ -7,6 +7,7 @@
 | encrypted Content (`roost.trust.access`)              | sealed             | null, null                            |
 | a reading whose payload is a number                   | as its SenML says  | the number, the payload               |
 | a reading with an empty payload of format 42          | empty              | null, b""                             |
+| a reading whose payload is elsewhere, in parts        | unreadable         | null, null                            |
 | any other reading                                     | unreadable         | null, the payload                     |
 
 A number is a SenML value (a truth value is 1 or 0), text or bytes (formats 0 and 42) that are a decimal number in
@@ -21,10 +22,10 @@ import math
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from roost.columns.readings import BAD, EMPTY, EXPECTED, GOOD, RECEIVED, SEALED, UNCERTAIN, UNREADABLE
 from roost.errors import BadName, BadPacket
 from roost.naming import Name
 from roost.naming.conventions import sequence
-from roost.pipeline.columns import BAD, EMPTY, EXPECTED, GOOD, RECEIVED, SEALED, UNCERTAIN, UNREADABLE
 from roost.trust.access import parse_sealed
 from roost.wire.certificate import key_name_of
 from roost.wire.data import decode_data
@@ -74,6 +75,8 @@ def read_packet(stream: Name, number: int, wire: bytes) -> Row:
         if _is_sealed(data.content):
             return Row(Meaning(quality=SEALED, received=0), signer=signer, named=True)
         return Row(payload=data.content, signer=signer, named=True)
+    if reading.elsewhere is not None:
+        return Row(time_us=reading.time // 1000, signer=signer, named=True)
     return Row(read_payload(reading.format, reading.payload), reading.time // 1000, reading.payload, signer, named=True)
 
 

@@ -1,6 +1,6 @@
 """What packets of one stream have in common: fixed bytes, and a few fields that vary, read from all of them at once.
 
-A template is made of one sample that was read the exact way (`roost.pipeline.decoding_exact`). A row of a matrix of
+A template is made of one sample that was read the exact way (`roost.columns.decoding_exact`). A row of a matrix of
 packets fits it if all bytes but those of the varying fields are the sample's, and what stands in the fields passes the
 checks that the exact way makes of them. So whatever fits reads as the sample does, but for the fields. To fit is a
 promise, not to fit is none: in doubt a template says no, and the exact way decides.
@@ -23,6 +23,7 @@ from roost.naming.component import DIGEST_BYTES, SEQUENCE
 from roost.naming.name import Name
 from roost.naming.number import nni, read_nni
 from roost.wire import tlv
+from roost.wire.elsewhere import ELSEWHERE
 from roost.wire.lineage import HIGH, INPUT_DIGEST, INPUT_RANGES, LINEAGE, LOW
 from roost.wire.reading import CONTENT_FORMAT, EVENT_TIME, PAYLOAD
 
@@ -78,6 +79,8 @@ class PacketTemplate:
         parts = _parts(sample, *tlv.outer(sample, tlv.DATA))
         (envelope,) = tlv.elements(sample, *parts[tlv.CONTENT])
         reading = _parts(sample, *envelope[1:])
+        if ELSEWHERE in reading:
+            raise BadPacket("the payload is elsewhere")
         width = len(nni(number))
         name_end = parts[tlv.NAME][1]
         self._number: Final = (name_end - width, name_end)

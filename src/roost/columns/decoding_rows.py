@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from roost.columns.decoding_exact import Meaning
+from roost.columns.readings import EXPECTED, READINGS, RECEIVED, UNREADABLE
+from roost.columns.template import Column, Readout
 from roost.naming import Component, Name
 from roost.naming.component import GENERIC
-from roost.pipeline.columns import EXPECTED, READINGS, RECEIVED, UNREADABLE
-from roost.pipeline.decoding_exact import Meaning
-from roost.pipeline.template import Column, Readout
 
 Index: TypeAlias = int | NDArray[np.int64]
 Texts: TypeAlias = tuple[str | None, ...]
