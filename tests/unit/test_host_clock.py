@@ -49,8 +49,10 @@ def test_a_wall_clock_set_forward_is_followed(times: Times) -> None:
     clock = Clock()
     times.wall += 1_000_000 * SECOND
     assert clock() == times.wall
+    assert clock.stepped == 1_000_000 * SECOND
     times.monotonic += SECOND
     assert clock() == times.wall + SECOND
+    assert clock.stepped == 1_000_000 * SECOND
 
 
 def test_a_wall_clock_is_looked_at_a_hundred_times_a_second(times: Times) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from random import Random
 from typing import Self
 
@@ -14,11 +15,13 @@ from tests.loops import run
 
 from roost.errors import BadConfig, BadName, Disconnected, RoostError, TimedOut
 from roost.hicn import Data, Form, HicnName, Interest, Prefix, decode, encode
+from roost.hicn.checksum import checksum_holds
 from roost.hicn.control import Control, Verb, read_reply
 from roost.hicn.forwarder import HicnForwarder, HicnSettings
 from roost.hicn.manifest import SuffixList
 from roost.hicn.strategy import StrategyKind
 from roost.host.hicn import HicnServer, hicn_connect
+from roost.host.hicn.tun import addressed
 
 PREFIX = Prefix.parse("abcd::/16")
 LONG_MS = 20_000
@@ -217,3 +220,39 @@ def test_mistakes_are_told() -> None:
                 await face.fetch(name(1))
 
     run(story)
+
+
+def test_a_program_that_is_gone_without_goodbye_gets_nothing_more() -> None:
+    async def story() -> None:
+        async with forwarder() as (server, port), hicn_connect(port) as reader:
+            with Wire(port) as dead:
+                await dead.say(Control(Verb.ADD_ROUTE, 1, PREFIX).encode())
+                await dead.hear()
+            with pytest.raises(TimedOut):
+                await reader.fetch(name(1), lifetime_ms=50, tries=1)
+            assert server.buried == 1
+            assert not server.forwarder.fib.leads_to(1)
+
+    run(story)
+
+
+def test_without_tun_or_a_right_address_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with forwarder() as (server, _):
+            with pytest.raises(BadConfig, match="no IPv6 address"):
+                server.open_tun("hicn0", "10.0.0.1")
+            monkeypatch.setattr("roost.host.hicn.tun.DEVICE", Path("/nowhere/tun"))
+            with pytest.raises(BadConfig, match="/nowhere/tun is not there"):
+                server.open_tun("hicn0", "fd00::1")
+
+    run(story)
+
+
+def test_packets_travel_with_addresses_and_a_right_checksum() -> None:
+    ours, theirs = bytes(range(16)), bytes(range(16, 32))
+    interest = encode(Interest(name(1), 1000))
+    data = encode(Data(name(1), b"odd"))
+    assert decode(addressed(interest, theirs, ours)).locator == ours
+    assert decode(addressed(data, theirs, ours)).locator == theirs
+    for wire in (interest, data):
+        assert checksum_holds(addressed(wire, theirs, ours))

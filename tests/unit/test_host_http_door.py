@@ -86,6 +86,8 @@ def test_a_wrong_password_is_told_how_to_come_in_and_ends_the_connection() -> No
         ({"Host": "[::1"}, ""),
         ({"X-Forwarded-For": "10.0.0.1"}, ""),
         ({"Forwarded": "for=10.0.0.1"}, ""),
+        ({"X-Real-IP": "10.0.0.1"}, ""),
+        ({"X-Forwarded-Proto": "https"}, ""),
     ],
 )
 def test_only_who_asked_for_this_very_machine_counts_as_on_it(headers: dict[str, str], host: str) -> None:
@@ -94,6 +96,16 @@ def test_only_who_asked_for_this_very_machine_counts_as_on_it(headers: dict[str,
             answer = await world.ask("GET", "/macros", **headers)
             assert world.gate.hosts == [host]
             assert answer.status == (200 if host else 401)
+
+    run(test)
+
+
+def test_behind_a_proxy_nobody_counts_as_on_this_machine() -> None:
+    async def test() -> None:
+        async with open_door(behind_proxy=True) as world:
+            answer = await world.ask("GET", "/macros")  # as nginx forwards it: no header says that it did
+            assert (world.gate.hosts, answer.status) == ([""], 401)
+            assert (await world.ask("GET", "/macros", Authorization=ALICE)).status == 200
 
     run(test)
 

@@ -177,3 +177,24 @@ def test_errors_of_the_desk_have_their_status_and_those_of_code_their_place() ->
             assert world.door.failures == 1
 
     run(test)
+
+
+def test_names_come_by_the_page_and_the_headers_say_where_the_next_one_is() -> None:
+    async def test() -> None:
+        async with open_door() as world:
+            for name in "dbeca":
+                await world.ask("POST", "/macros", {"name": f"room {name}", "code": CODE})
+            assert len((await world.ask("GET", "/macros")).json) == 5
+            found, path = [], "/macros?limit=2"
+            while path:
+                told = await world.ask("GET", path)
+                found.append([name[-1] for name in told.json])
+                link = told.headers.get("Link", "")
+                assert link == (f'<?limit=2&after={told.headers["Roost-Next"]}>; rel="next"' if link else "")
+                path = f"/macros{link[1:].partition('>')[0]}" if link else ""
+            assert found == [["a", "b"], ["c", "d"], ["e"]]
+            assert len((await world.ask("GET", "/macros?limit=5")).json) == 5
+            assert (await world.ask("GET", "/macros?limit=10001")).status == 400
+            assert (await world.ask("GET", "/traces/room%20a?limit=21")).status == 400
+
+    run(test)

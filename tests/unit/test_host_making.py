@@ -86,7 +86,7 @@ def test_one_that_was_made_and_half_moved_is_finished(
     else:
         assert main(["init"]) == 0
         assert "finished" in capsys.readouterr().out
-    assert names(home) == sorted(PARTS)
+    assert names(home) == sorted([*PARTS, "roost.yaml"])
     assert len(KeyStore(home).keychain().identities) == 5
     assert main(["init"]) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.resources import files
 from ipaddress import ip_network
 from pathlib import Path
@@ -10,19 +11,33 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.docs.configuration import keys, uncommented
 
 from roost.broker.limits import Limits
 from roost.broker.settings import DISCONNECT, DISK, RECEIVED, REPLICATED, BrokerSettings
 from roost.errors import BadConfig
 from roost.host.mqtt.config import Config, TreeSettings, read_config
+from roost.host.mqtt.config_flips import FlipsSettings, IntoGroup, OutOfGroup
 from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, values_of
+from roost.host.mqtt.config_web import WebSettings
 from roost.host.mqtt.hook import HookSettings
 from roost.host.mqtt.link import Bounds
 from roost.host.mqtt.listener import ListenerSettings
 from roost.host.mqtt.tls import TlsFiles
+from roost.naming import Name
 
 HERE, HOME = Path("/etc/roost"), Path("/home/alice/.roost")
 SAMPLE = (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
+
+
+GROUP = "/BigCompany/Building1/Electricity"
+FLIPS = FlipsSettings(
+    (("127.0.0.1", 9695),),
+    (("10.0.0.7", 9695),),
+    (IntoGroup("home/temp", GROUP, "Heater/Temp", "Cel", "Gate2", verify=True),),
+    (OutOfGroup(GROUP, "Panel1/Heater/Voltage", "home/voltage", interval_s=10),),
+    Name.parse("/BigCompany/Building1"),
+)
 
 
 def read(**said: Any) -> Config:  # noqa: ANN401  as YAML has it
@@ -49,23 +64,14 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
         bare.bounds,
     )
     assert values_of(sample.limits) == values_of(bare.limits)
-    for section, keys in {**BROKER, "limits": LIMITS, "buffers": BUFFERS}.items():
-        assert set(keys) - set(said[section]) <= {"response_prefix", "server_reference"}, section
-    text = SAMPLE.replace("#  - ", "  - ").replace("#    ", "    ").replace("\n# store", "\nstore")
-    text = (
-        text.replace("trees: [] ", "trees: ")
-        .replace("groups: [] ", "groups: ")
-        .replace("node: {} ", "node: ")
-        .replace("authentication: {} ", "authentication: ")
-        .replace("\n# users", "\nusers")
-        .replace("\n# permissions", "\npermissions")
-    )
-    whole = read(**yaml.safe_load(re.sub(r"\n#  (\w)", r"\n  \1", text)))
+    for section, known in {**BROKER, "limits": LIMITS, "buffers": BUFFERS}.items():
+        assert set(known) - set(said[section]) <= {"response_prefix", "server_reference"}, section
+    whole = read(**yaml.safe_load(uncommented(SAMPLE)))
     assert [listener.transport for listener in whole.listeners] == ["tcp", "tls", "ws", "wss"]
     assert whole.listeners[1].tls == TlsFiles(
         HERE / "server.pem", HERE / "server.key", HERE / "clients-ca.pem", require=True
     )
-    assert whole.trees == (
+    assert whole.trees[1:] == (
         TreeSettings("annex/#", REPLICATED, 2, "/BigCompany/Building1/Electricity"),
         TreeSettings("scratch/#", RECEIVED),
     )
@@ -74,6 +80,44 @@ def test_the_sample_says_what_holds_anyway_and_has_every_key() -> None:
     assert whole.store == Path("/var/lib/roost/mqtt")
     assert whole.users == HERE / "users"
     assert whole.hook == HookSettings(HERE / "house_auth.py", "make")
+    assert (whole.name, whole.flips) == ("hall", FLIPS)
+    assert whole.web == WebSettings(HERE / "tokens", otlp="http://127.0.0.1:4318")
+    assert bare.web == replace(whole.web, tokens=HOME / "tokens", otlp=None)
+    assert whole.roles is not None
+    assert whole.macros is not None
+    assert whole.http is not None
+    assert whole.http.tls is not None
+
+
+PARTS = (
+    *("", "http", "log", "tracing", "trees[]", "groups[]", "node", "roles", "macros", "flips", "flips.into[]"),
+    *("flips.out[]", "authentication", "limits", "buffers", *BROKER),
+)
+
+
+def within(part: str, said: dict[str, Any]) -> dict[str, Any]:
+    for step in reversed(part.split(".") if part else ()):
+        said = {step.removesuffix("[]"): [said] if step.endswith("[]") else said}
+    return said
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_sample_has_exactly_the_keys_that_are_read(part: str) -> None:
+    with pytest.raises(BadConfig, match="there is no such key; there are ") as caught:
+        read(**within(part, {"qqqq": 1}))
+    known = set(str(caught.value).partition("there are ")[2].split(", "))
+    if part == "http":
+        assert known == set(yaml.safe_load(re.findall(r"^# http: ({.*?})", SAMPLE, re.MULTILINE)[0]))
+        return
+    paths = [
+        key.path.removeprefix(f"{part}.") for key in keys(SAMPLE) if key.path.startswith(f"{part}." if part else "")
+    ]
+    assert known == {path for path in paths if "." not in path and "[" not in path}
+
+
+def test_every_key_says_what_it_is() -> None:
+    first = {key.path: key for key in reversed(keys(SAMPLE))}
+    assert [path for path, key in first.items() if not key.meaning] == []
 
 
 def test_values_may_have_units() -> None:
@@ -140,7 +184,8 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        ({"listener": []}, "listener: there is no such key; there are listeners, store"),
+        ({"listener": []}, "listener: there is no such key; perhaps you mean listeners"),
+        ({"xyz": []}, "xyz: there is no such key; there are listeners, store"),
         ({"listeners": []}, "listeners: there is none, so nobody could connect"),
         (
             {"listeners": "127.0.0.1:1883"},
@@ -160,7 +205,7 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
         ({"listeners": [TLS | {"user_from": "OU"}]}, r"listeners\[0\].user_from: 'OU' is none of CN, DNS"),
         ({"listeners": [{"tcp": "0.0.0.0:1883"}]}, "can be reached from other machines, .*`roost users add"),
         ({"durability": "safe"}, "durability: 'safe' is none of received, disk"),
-        ({"trees": [{"durability": "disk"}]}, r"trees\[0\].filter: None is no text"),
+        ({"trees": [{"durability": "disk"}]}, r"trees\[0\].filter: it is missing"),
         ({"trees": [{"filter": "a/#/b"}]}, r"trees\[0\].filter: 'a/#/b' is no topic filter"),
         ({"trees": [{"filter": "a#b"}]}, r"'a#b' is no topic filter \('#' stands alone in the last level\); write one"),
         ({"trees": [{"filter": "#", "durability": {"replicated": 2}}]}, r"only a tree with a group has replicas"),
@@ -180,7 +225,7 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
             {"limits": {"network_packet_bytes": {f"10.{number}.0.0/16": 0 for number in range(257)}}},
             "limits.network_packet_bytes: there are 257 lines, 256 are the limit",
         ),
-        ({"authentication": {"hooks": "a:b"}}, "authentication.hooks: there is no such key; there are hook"),
+        ({"authentication": {"hooks": "a:b"}}, "authentication.hooks: there is no such key; perhaps you mean hook"),
         ({"authentication": {"hook": "a.py"}}, "authentication.hook: 'a.py' is not of the form FILE.py:NAME"),
         ({"authentication": {"hook": "a.py:1"}}, "authentication.hook: 'a.py:1' is not of the form"),
         ({"authentication": {"hook": 7}}, "authentication.hook: 7 is no text"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from roost.errors import BadConfig
 from roost.host.mqtt.config_macros import read_macros
-from roost.process.definition import JAVASCRIPT, PYTHON, Definition
+from roost.process.definition import JAVASCRIPT, MOST, PYTHON, Definition
 
 CODE = "Noctua.topic('t')"
 
@@ -41,3 +42,26 @@ def test_two_of_a_name_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text(CODE)
     with pytest.raises(BadConfig, match=r"a\.py: there are two macros 'a'"):
         read_macros({"files": ["a.js", "a.py"]}, tmp_path).load()
+
+
+def test_what_macros_may_take_is_the_operators_to_say(tmp_path: Path) -> None:
+    usual = read_macros({}, tmp_path)
+    assert (usual.most, usual.share, usual.turn_ms) == (MOST, 0.25, 20)
+    said = read_macros({"limits": {"time_ms": 5}, "share": 1, "turn_ms": 3}, tmp_path)
+    assert (said.most, said.share, said.turn_ms) == (replace(MOST, time_ms=5), 1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"limits": {"time": 5}}, "macros: there is no limit 'time'"),
+        ({"limits": {"time_ms": 0}}, r"macros: limits\.time_ms is 1 to 1,000, not 0"),
+        ({"limits": 5}, "macros: limits are an object of numbers"),
+        ({"share": 0}, r"macros\.share: 0 is no share; write more than 0 and up to 1"),
+        ({"share": "much"}, r"macros\.share: 'much' is no share"),
+        ({"turn_ms": 2000}, r"macros\.turn_ms: 2000 is no number from 1 to 1000"),
+    ],
+)
+def test_what_no_macro_could_keep_to_is_refused(said: dict[str, object], why: str, tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=why):
+        read_macros(said, tmp_path)

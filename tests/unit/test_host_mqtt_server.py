@@ -51,6 +51,9 @@ class Puppet:
         self.due = now + 1
         return self._note("start")
 
+    def knocked(self, link: int, address: str, now: int) -> list[Effect]:  # noqa: ARG002
+        return self._note("knocked", link, address)
+
     def opened(self, link: int, peer: Peer, now: int) -> list[Effect]:  # noqa: ARG002
         return self._note("opened", link, peer)
 
@@ -90,6 +93,12 @@ class Puppet:
     def tick(self, now: int) -> list[Effect]:  # noqa: ARG002
         self.due = None
         return self._note("tick")
+
+    def stepped(self, by: int, now: int) -> list[Effect]:  # noqa: ARG002
+        return self._note("stepped", by)
+
+    def owing(self) -> int:
+        return 0
 
     def deadline(self) -> int | None:
         return self.due
@@ -160,6 +169,19 @@ def test_links_bytes_times_and_ends_are_told() -> None:
             assert await made.hear() == b"world"
             made.sock.shutdown(socket.SHUT_WR)
             await made.machine.until("closed", 1)
+
+    run(test)
+
+
+def test_a_clock_that_is_set_forward_is_told_before_time_passes() -> None:
+    async def test() -> None:
+        async with stage() as made:
+            await made.machine.until("tick")
+            made.machine.told.clear()
+            made.server.clock.stepped += 5
+            for _ in range(2):
+                made.server._tick(made.server.clock())
+            assert made.machine.told == [("stepped", 5), ("tick",), ("tick",)]
 
     run(test)
 

@@ -43,6 +43,9 @@ class Groups:
             if matches(filter_.split(b"/"), topic.encode().split(b"/"))
         ]
 
+    def has(self, stream: bytes, filter_: bytes) -> bool:
+        return stream in self.streams(filter_)
+
     def present(self, stream: bytes) -> int:
         return len(self.held[stream][1])
 
@@ -56,6 +59,13 @@ class Groups:
         numbers = range(low, min(high, len(times)) + 1)
         found = [(at, message(topic, times[at - 1], b"%d" % times[at - 1], stream, at)) for at in numbers]
         return list(found[:limit])
+
+    def outlines(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None, bool]]:
+        return [(number, each, False) for number, each in self.read(stream, low, high, limit)]
+
+    def at(self, stream: bytes, time: int, limit: int) -> list[int]:
+        times = self.held[stream][1]
+        return [number for number, each in enumerate(times, 1) if each * SECOND == time][:limit]
 
 
 def desk(groups: Groups | None = None, access: Access = ALLOW_ALL) -> tuple[BrokerTopics, Broker]:

@@ -395,7 +395,7 @@ def test_who_asks_where_no_repo_is_hears_what_to_check() -> None:
 def test_a_panel_without_its_key_is_refused_with_what_to_do() -> None:
     async def test() -> None:
         async with repo(), connect() as face:
-            with pytest.raises(NoKey, match="roost keys make"):
+            with pytest.raises(NoKey, match="roost key make"):
                 await face.group(GROUP).panel("Panel2")
 
     run(test)

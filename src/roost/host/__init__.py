@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from roost.host.blob_feed import Feed
+    from roost.host.blobs import BlobGroup, Receipt
     from roost.host.blocking import SyncFace, connect_sync
     from roost.host.blocking_group import SyncFollowed, SyncJoined
     from roost.host.blocking_streams import SyncPanel, SyncStreamGroup, SyncSubscription
-    from roost.host.client import Connection, connect
+    from roost.host.client import Connection, connect, join
     from roost.host.face import Face
     from roost.host.joining import Followed, Joined
     from roost.host.listening import Listen, ListeningNode, running
@@ -21,19 +23,26 @@ if TYPE_CHECKING:
     from roost.host.serving import Serving
     from roost.host.streams import StreamGroup
     from roost.host.subscribing import Subscription
+    from roost.host.topics.feed import Content, TopicFeed
+    from roost.host.topics.opening import flips
+    from roost.host.topics.topics import Topics
     from roost.pubsub.fetch_effects import FetchSettings
     from roost.trust.acceptance import ACCEPT_ANY, Checker
 
 _HOMES = {
     "ACCEPT_ANY": "roost.trust.acceptance",
+    "BlobGroup": "roost.host.blobs",
     "Checker": "roost.trust.acceptance",
     "Connection": "roost.host.client",
+    "Content": "roost.host.topics.feed",
     "Face": "roost.host.face",
+    "Feed": "roost.host.blob_feed",
     "FetchSettings": "roost.pubsub.fetch_effects",
     "Followed": "roost.host.joining",
     "Joined": "roost.host.joining",
     "Listen": "roost.host.listening",
     "ListeningNode": "roost.host.listening",
+    "Receipt": "roost.host.blobs",
     "RunningPanel": "roost.host.publishing",
     "SealedReader": "roost.host.sealed",
     "SealedStream": "roost.host.sealed",
@@ -46,21 +55,29 @@ _HOMES = {
     "SyncPanel": "roost.host.blocking_streams",
     "SyncStreamGroup": "roost.host.blocking_streams",
     "SyncSubscription": "roost.host.blocking_streams",
+    "TopicFeed": "roost.host.topics.feed",
+    "Topics": "roost.host.topics.topics",
     "connect": "roost.host.client",
     "connect_sync": "roost.host.blocking",
+    "flips": "roost.host.topics.opening",
+    "join": "roost.host.client",
     "running": "roost.host.listening",
 }
 
 __all__ = [
     "ACCEPT_ANY",
+    "BlobGroup",
     "Checker",
     "Connection",
+    "Content",
     "Face",
+    "Feed",
     "FetchSettings",
     "Followed",
     "Joined",
     "Listen",
     "ListeningNode",
+    "Receipt",
     "RunningPanel",
     "SealedReader",
     "SealedStream",
@@ -73,8 +90,12 @@ __all__ = [
     "SyncPanel",
     "SyncStreamGroup",
     "SyncSubscription",
+    "TopicFeed",
+    "Topics",
     "connect",
     "connect_sync",
+    "flips",
+    "join",
     "running",
 ]
 

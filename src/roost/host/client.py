@@ -13,20 +13,29 @@ its prefixes are registered again. What a face can do is in `roost.host.face`.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final
 
 from roost.errors import Disconnected
+from roost.host.blobs import BlobGroup
 from roost.host.dial import dial
 from roost.host.embedded import leave_embedded, use_embedded
 from roost.host.face import Face
 from roost.host.home_trust import SignerLike, Trust, choose_trust
 from roost.host.linked import LinkedNode, LinkedSession
 from roost.host.locate import locate
+from roost.host.residence import Opening
 from roost.host.session import Session
 from roost.host.transport import Owner, Transport
+from roost.naming import NameLike
+from roost.pubsub.blobs.carrying import MAX_BYTES as CARRY_BYTES
+from roost.sync.choice import SVS3
+from roost.sync.svs_settings import SvsSettings
 from roost.trust.acceptance import Checker
+from roost.trust.wrapping import Receiver, Recipient
+from roost.wire import Signer
 
 
 class Connection:
@@ -102,3 +111,75 @@ def connect(
     signer, a key chain, or a function of name and time; by default the key chain of `roost init`.
     """
     return Connection(uri, verifier, signer)
+
+
+class GroupConnection:
+    """What `join` returns: a face and a group on it, opened and closed together by `async with`."""
+
+    def __init__(self, connection: Connection, open_group: Callable[[Face], Opening[BlobGroup]]) -> None:
+        self._connection: Final = connection
+        self._open_group: Final = open_group
+        self._opening: Opening[BlobGroup] | None = None
+
+    async def __aenter__(self) -> BlobGroup:
+        face = await self._connection.__aenter__()
+        try:
+            self._opening = self._open_group(face)
+            return await self._opening.__aenter__()
+        except BaseException as error:
+            await self._connection.__aexit__(type(error), error, None)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._opening is not None:
+                await self._opening.__aexit__(kind, error, trace)
+        finally:
+            await self._connection.__aexit__(kind, error, trace)
+
+
+def join(
+    group: NameLike,
+    node: NameLike | None = None,
+    protocol: SvsSettings = SVS3,
+    *,
+    uri: str | Sequence[str] | None = None,
+    verifier: Checker | None = None,
+    signer: SignerLike | None = None,
+    inner: Signer | None = None,
+    outer: Signer | None = None,
+    inner_verifier: Checker | None = None,
+    outer_verifier: Checker | None = None,
+    mapping_verifier: Checker | None = None,
+    carry_bytes: int = CARRY_BYTES,
+    readers: Iterable[Recipient] | None = None,
+    receivers: Iterable[Receiver] | None = None,
+    folder: Path | str | None = None,
+    durable: bool = True,
+) -> GroupConnection:
+    """Publish and subscribe without a broker: `async with roost.join("/campus/ops", "/radar") as group`.
+
+    `node` is our name in the group, by default that of this machine, or of a key of ours that may publish in the group;
+    the rest is as for `connect` and `join_blobs`.
+    """
+    connection = Connection(uri, verifier, signer)
+    return GroupConnection(
+        connection,
+        lambda face: face.join_blobs(
+            group,
+            node,
+            protocol,
+            inner=inner,
+            outer=outer,
+            inner_verifier=inner_verifier,
+            outer_verifier=outer_verifier,
+            mapping_verifier=mapping_verifier,
+            carry_bytes=carry_bytes,
+            readers=readers,
+            receivers=receivers,
+            folder=folder,
+            durable=durable,
+        ),
+    )

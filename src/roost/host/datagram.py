@@ -48,10 +48,7 @@ class DatagramSocket:
         size = 0
         for index, packet in enumerate(packets):
             try:
-                if address is None:
-                    sock.send(packet)
-                else:
-                    sock.sendto(packet, address)
+                _write(sock, packet, address)
             except (BlockingIOError, InterruptedError):
                 self._enqueue(packets[index:], address, counters)
                 self._loop.add_writer(sock, self._writable)
@@ -83,6 +80,13 @@ class DatagramSocket:
         self.queued_bytes = 0
         for packet, address, counters in waiting:
             self.send([packet], address, counters)
+
+
+def _write(sock: socket.socket, packet: bytes, address: SocketAddress) -> None:
+    try:
+        sock.send(packet) if address is None else sock.sendto(packet, address)
+    except ConnectionRefusedError:  # the kernel tells of an earlier datagram, and has not sent this one
+        sock.send(packet) if address is None else sock.sendto(packet, address)
 
 
 class DatagramTransport:

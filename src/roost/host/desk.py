@@ -15,8 +15,8 @@ from roost.broker.since import Since
 class MacroDesk(Protocol):
     """Macros, by name."""
 
-    def names(self) -> list[str]:
-        """All of them."""
+    def names(self, engine: str = "") -> list[str]:
+        """All of them, or those of an engine."""
         ...
 
     def shown(self, name: str) -> dict[str, object]:

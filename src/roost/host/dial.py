@@ -97,7 +97,7 @@ def _reason(error: Exception) -> str:
 
 def _advice(address: Address, error: Exception) -> str:
     if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
-        return "; nothing listens there: start one with `roost node` or `roost repo`, or name another one"
+        return "; nothing listens there: start one with `roost up`, `roost repo` or `roost node`, or name another one"
     if isinstance(error, ssl.SSLCertVerificationError):
         return "; if that certificate is to be trusted, name its file, or that of its issuer, in SSL_CERT_FILE"
     if isinstance(error, PermissionError):

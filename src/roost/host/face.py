@@ -1,4 +1,4 @@
-"""A face of an application: fetch Data and segmented objects, serve prefixes, join sync groups, use groups of streams.
+"""A face of an application: fetch Data and segmented objects, serve prefixes, join groups of every kind.
 
 Everything fetched is verified unless the face was made with `verifier=ACCEPT_ANY`. Cancelling a task that awaits takes
 back what it asked. Made by `roost.host.client`.
@@ -7,36 +7,54 @@ back what it asked. Made by `roost.host.client`.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Iterable
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from roost.errors import Backpressure, RoostError
 from roost.forwarding.pending import Question
+from roost.host.blob_names import publishing_name
+from roost.host.blob_pieces import Pieces
+from roost.host.blobs import BlobGroup, Membership
 from roost.host.embedded import EmbeddedNode, leave_embedded
 from roost.host.fetching import Fetching
 from roost.host.history import History
 from roost.host.home_trust import Trust
 from roost.host.joining import Followed, Joined, group_file
 from roost.host.objects import ServedObject
+from roost.host.paths import home as roost_home
 from roost.host.residence import Opening, Residence, Way
 from roost.host.sealed import SealedReader
 from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.streams import StreamGroup
+from roost.host.topics.ndn import NdnTopics
 from roost.host.unsealing import Unsealing
 from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
 from roost.naming.building import Group
+from roost.pubsub.blobs.carrying import MAX_BYTES as CARRY_BYTES
+from roost.pubsub.blobs.names import Naming
+from roost.pubsub.blobs.publisher import Layers
+from roost.pubsub.blobs.sealing import BlobOpening, BlobSealing
+from roost.pubsub.blobs.seat import Checkers
 from roost.pubsub.credentials import Credentials
 from roost.pubsub.fetch import SegmentFetch
 from roost.pubsub.fetch_effects import FetchSettings
+from roost.pubsub.flips.ndn_binding import HOME as FLIPS_HOME
+from roost.pubsub.flips.settings import FlipsSettings
 from roost.sync.choice import PSYNC_PARTIAL, SVS3, Protocol, chosen, kind_of, make_member, signed_name
 from roost.sync.ledger import Ledger
-from roost.sync.port import Member
+from roost.sync.port import Member, Stream
 from roost.sync.presets import PartialPreset
 from roost.sync.psync_consumer import PSyncConsumer
 from roost.sync.subscriptions import NameList, Subscriptions
+from roost.sync.svs_settings import SvsSettings
+from roost.trust.acceptance import Checker
+from roost.trust.wrapping import Receiver, Recipient
 from roost.wire import Data, Signer, make_data
 from roost.wire.data import BLOB
 
@@ -94,7 +112,14 @@ class Face:
 
     async def fetch_segments(self, name: NameLike, settings: FetchSettings | None = None) -> AsyncGenerator[Data, None]:
         """Fetch a segmented object, verified segment by verified segment, in order; what is not taken is not asked."""
-        fetching = Fetching(self._session, SegmentFetch(as_name(name), settings), self._verification)
+        async with contextlib.aclosing(self._segments(self._verification, as_name(name), settings)) as segments:
+            async for data in segments:
+                yield data
+
+    async def _segments(
+        self, verification: Verification, name: Name, settings: FetchSettings | None
+    ) -> AsyncGenerator[Data, None]:
+        fetching = Fetching(self._session, SegmentFetch(name, settings), verification)
         try:
             async for data in fetching:
                 yield data
@@ -225,6 +250,101 @@ class Face:
 
         return Opening(lambda: Followed(self._way(), make, path))
 
+    # -- blobs
+
+    def join_blobs(
+        self,
+        group: NameLike,
+        node: NameLike | None = None,
+        protocol: SvsSettings = SVS3,
+        *,
+        inner: Signer | None = None,
+        outer: Signer | None = None,
+        inner_verifier: Checker | None = None,
+        outer_verifier: Checker | None = None,
+        mapping_verifier: Checker | None = None,
+        carry_bytes: int = CARRY_BYTES,
+        readers: Iterable[Recipient] | None = None,
+        receivers: Iterable[Receiver] | None = None,
+        folder: Path | str | None = None,
+        durable: bool = True,
+    ) -> Opening[BlobGroup]:
+        """Join a group to publish blobs and subscribe to them: `async with face.join_blobs("/campus/ops", "/radar")`.
+
+        `node` is our name in the group, and nobody else's; by default that of this machine, or of a key that may
+        publish in the group. Blobs are signed by `inner`, packets around them by `outer`, by default with the keys that
+        this face has for their names; both are verified by `inner_verifier` and `outer_verifier`, and who tells the
+        names of publications by `mapping_verifier`, by default as all on this face. What we got, up to `carry_bytes`,
+        we give to others when its producer does not answer. With `readers`, only they can read what we publish; what
+        others seal is opened with `receivers`, by default our keys. Files are kept as `join` does.
+        """
+        name, keychain = as_name(group), self._trust.keychain if outer is None else None
+        us = publishing_name(name, protocol, keychain, self._session.clock()) if node is None else as_name(node)
+        kind = f"blobs{protocol.version}-{sha256(us.value).hexdigest()[:8]}"
+        path = group_file(folder, name, kind) if durable else None
+
+        def reach() -> BlobGroup:
+            vectors = self._signer_for(signed_name(name, protocol))
+            naming, stream = Naming(name, protocol.version), Stream(us)
+            packets = self._signer_for(naming.publication(stream, 1)) if outer is None else outer
+            mapping = self._signer_for(naming.query(stream, 1, 1)) if outer is None else outer
+            layers = Layers(self._signer_for if inner is None else lambda _: inner, packets, mapping)
+            checkers = Checkers(inner_verifier, outer_verifier, mapping_verifier)
+            keys = self._trust.receivers if receivers is None else tuple(receivers)
+            inside, around = self._verified_by(inner_verifier), self._verified_by(outer_verifier)
+            pieces = Pieces(
+                partial(self._fetch_by_hints, inside),
+                partial(self._segments, inside),
+                partial(self._segments, around),
+                partial(_verify, inside),
+                partial(_verify, around),
+                self._verify,
+                BlobOpening(keys),
+            )
+            sealing = None if readers is None else BlobSealing(us + name, readers, os.urandom)
+            self._show_certificates()  # who hears from us asks for them next
+            return BlobGroup(
+                self._way(),
+                Membership(name, us, protocol, vectors, layers, pieces, carry_bytes, sealing, bool(keys), checkers),
+                path,
+            )
+
+        return Opening(reach)
+
+    async def _fetch_by_hints(self, verification: Verification, name: Name, hints: tuple[Name, ...]) -> Data:
+        data = await self._session.exchange(Question(name, lifetime_ms=1000, tries=DEFAULT_TRIES, hints=hints))
+        await _verify(verification, data)
+        return data
+
+    def _verified_by(self, verifier: Checker | None) -> Verification:
+        if verifier is None:
+            return self._verification
+        return Verification(verifier, self._session.clock, self._fetch_certificate)
+
+    def flips(
+        self,
+        home: NameLike = FLIPS_HOME,
+        *,
+        settings: FlipsSettings | None = None,
+        signer: Signer | None = None,
+        folder: Path | str | None = None,
+        durable: bool = True,
+    ) -> Opening[NdnTopics]:
+        """Topics without a broker (FLIPS) below a name: `async with face.flips() as topics`.
+
+        Content is signed by `signer`, by default with the key that this face has for `home`; what is published is kept
+        in `folder` (`$ROOST_HOME/flips-ndn`), by one process at a time, with `durable=False` in memory only.
+        """
+        name = as_name(home)
+        store = Path(folder) if folder is not None else roost_home() / "flips-ndn"
+
+        def reach() -> NdnTopics:
+            signs = self._signer_for(name) if signer is None else signer
+            self._show_certificates()
+            return NdnTopics(self._way(), name, signs, store / "content" if durable else None, settings)
+
+        return Opening(reach)
+
     # -- streams
 
     def group(self, name: NameLike) -> StreamGroup:
@@ -239,8 +359,7 @@ class Face:
     # -- inside
 
     async def _verify(self, data: Data) -> None:
-        if not self._verification.quick(data):
-            await self._verification.check(data)
+        await _verify(self._verification, data)
 
     def _way(self) -> Way:
         trust = self._trust
@@ -268,3 +387,8 @@ class Face:
 
     def _signer_for(self, name: Name) -> Signer:
         return self._trust.signers(name, self._session.clock())
+
+
+async def _verify(verification: Verification, data: Data) -> None:
+    if not verification.quick(data):
+        await verification.check(data)

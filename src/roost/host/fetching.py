@@ -147,8 +147,9 @@ class Fetching:
         for effect in effects:
             if isinstance(effect, Express):
                 self._forget(effect.name)
+                hints = self.machine.settings.hints
                 asks[effect.name] = Question(
-                    effect.name, effect.can_be_prefix, effect.must_be_fresh, effect.lifetime_ms
+                    effect.name, effect.can_be_prefix, effect.must_be_fresh, effect.lifetime_ms, hints=hints
                 )
             elif isinstance(effect, Segment):
                 self._ready.append(effect.data)

@@ -119,11 +119,11 @@ class History:
         name = self._prefix(repo) / ASK / encode_question(question)
         try:
             return await self._fetch(name, can_be_prefix=True, must_be_fresh=True)
-        except Nacked as error:
+        except Nacked:
             who = "no repo" if repo is None else f"no repo {repo}"
             raise Unreachable(
                 f"{who} of {self._group.name} can be reached over {self._where()}: check the group's name, and that a "
-                f"repo runs and this face leads to it ({error})"
+                "repo runs and this face leads to it"
             ) from None
 
 

@@ -33,6 +33,7 @@ class Trust:
     commands: Signer = _DIGEST
     certificates: tuple[Data, ...] = ()
     receivers: tuple[Receiver, ...] = ()  # for which content keys may have been wrapped
+    keychain: KeyChain | None = None  # where `signers` is its
 
 
 def is_initialised() -> bool:
@@ -64,4 +65,4 @@ def _trust_of(
     # Commands are signed with our least powerful key: a forwarder outside may want to know who asks.
     commands = next((held.signer for held in keychain.identities if held.certificate.valid_at(now)), _DIGEST)
     receivers = tuple([Receiver.of(key) for key in receiving(keys)])
-    return Trust(verifier, keychain.signer_for, commands, certificates, receivers)
+    return Trust(verifier, keychain.signer_for, commands, certificates, receivers, keychain)

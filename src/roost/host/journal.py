@@ -20,7 +20,7 @@ from roost.pubsub.repos.disk_watch import REFUSES_WRITES, TAKES_WRITES
 INTERVAL: Final = 10 * SECOND
 MAX_QUIET: Final = 1024  # complaints that are remembered; while there are so many, others are only counted
 
-_FOR_PEOPLE: Final = (REFUSES_WRITES, TAKES_WRITES)  # notes that somebody should read
+_FOR_PEOPLE: Final = (REFUSES_WRITES, TAKES_WRITES, "macro not run")  # notes that somebody should read
 _OURS: Final = re.compile(r"""[^0-9'"/(]*""")
 
 _log: Final = logging.getLogger("roost.node")
@@ -47,6 +47,7 @@ class Journal:
 
     def __init__(self, interval: int = INTERVAL) -> None:
         self.rejected = 0
+        self.last_rejected: Rejected | None = None
         self.unwritten = 0  # complaints, by MAX_QUIET
         self._interval: Final = interval
         self._quiet: Final[dict[tuple[str, str], _Quiet]] = {}  # by peer and kind, the oldest first; bound: MAX_QUIET
@@ -56,12 +57,14 @@ class Journal:
         """Log a `Note` or a `Rejected`."""
         if isinstance(effect, Rejected):
             self.rejected += 1
+            self.last_rejected = effect
             sample = f" [{effect.sample[:32].hex()}]" if effect.sample else ""
-            self.complain(f"refused a packet of {effect.source}: ", effect.reason, now, sample)
+            self.complain(f"refused a packet of {effect.source}: ", effect.reason, now, sample, peer=effect.source)
         elif isinstance(effect, Note):
             facts = " ".join(f"{key}={value}" for key, value in effect.facts)
             level = logging.WARNING if effect.event in _FOR_PEOPLE else logging.INFO
-            _log.log(level, "%s %s", effect.event, facts)
+            more = {"event": effect.event, "facts": dict(effect.facts)}
+            _log.log(level, "%s %s", effect.event, facts, extra=more)
 
     def say(self, message: str, *arguments: object) -> None:
         """Log a line of the driver's own."""
@@ -71,7 +74,7 @@ class Journal:
         """Log a line that somebody should read."""
         _log.warning(message, *arguments)
 
-    def complain(self, about: str, reason: str, now: int, sample: str = "") -> None:
+    def complain(self, about: str, reason: str, now: int, sample: str = "", *, peer: str = "") -> None:
         """Log a line about a peer, unless one of the same kind was written of late."""
         self._flush(now)
         ours = _OURS.match(reason)
@@ -83,7 +86,8 @@ class Journal:
             self.unwritten += 1
         else:
             self._quiet[kind] = _Quiet(f"{about}{reason}", now + self._interval)
-            _log.warning("%s%s%s", about, reason, sample)
+            more = {"reason": reason} | ({"peer": peer} if peer else {})
+            _log.warning("%s%s%s", about, reason, sample, extra=more)
             self._wake(now)
 
     def finish(self) -> None:

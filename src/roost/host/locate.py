@@ -54,7 +54,7 @@ async def await_node(uri: str | None, say: Callable[[str], None], wait_s: float 
         if loop.time() >= until:
             raise Disconnected(
                 f"no node is running here (looked at {VARIABLE}, client.conf and {path}); "
-                f"start one with `roost node` or `roost repo`, or name a forwarder with --at or {VARIABLE}"
+                f"start one with `roost up`, `roost repo` or `roost node`, or name a forwarder with --at or {VARIABLE}"
             )
         await asyncio.sleep(_POLL_S)
     return f"unix://{path}"

@@ -74,8 +74,9 @@ def _refuse_existing(home: Path) -> None:
     for path in (home / _MADE, *[home / part for part in PARTS]):
         if path.is_file() or (path.is_dir() and any(path.iterdir())):
             raise BadConfig(
-                f"{home} already holds keys; one more key there, as of another repo, is made by `roost keys make "
-                "GROUP/Repo/Repo2`; for a new home name another directory with ROOST_HOME, or move this one away"
+                f"{home} already holds keys: `roost up` runs its node; one more key there, as of another repo, is made "
+                "by `roost key make GROUP/Repo/Repo2`; for a new home name another directory with ROOST_HOME, or move "
+                "this one away"
             )
 
 

@@ -67,13 +67,15 @@ class Duty:
 class RunningRepo:
     """A repo that runs; `repos` are its machines, in the order of the duties."""
 
-    def __init__(self, listening: ListeningNode, told: Heard) -> None:
+    def __init__(self, listening: ListeningNode, told: Heard, verifier: Checker) -> None:
         self.listening: Final = listening
+        self.verifier: Final = verifier
         self.repos: Final[list[Repo]] = []
         self.uplinks: Final[list[Uplink]] = []
         self.bulk_port = 0
         self.reading_door: ReadingDoor | None = None
         self._residents: Final[dict[Name, Resident[Repo]]] = {}  # by repo; bound: the duties
+        self.watchers: Final[list[Heard]] = []  # who else hears what the machines tell; bound: who makes it
         self._told: Final = told
 
     @property
@@ -84,12 +86,17 @@ class RunningRepo:
     def add(self, repo: Repo, signer: Signer, randomness: random.Random) -> None:
         """Give a machine a face of the node, and have it sent what it serves."""
         resident = Resident(repo, Endpoint(signer, randomness))
-        self.server.attach_application(resident, partial(self._told, repo))
+        self.server.attach_application(resident, partial(self._tell, repo))
         self._residents[repo.name] = resident
         self.repos.append(repo)
         for route in repo.routes:
             # What is another repo's or a panel's is not for us, so these do not inherit our part in the whole group.
             self.server.add_route(route, resident.endpoint.face or 0, 0, inherited=False)
+
+    def _tell(self, repo: Repo, effect: Effect, now: int) -> None:
+        self._told(repo, effect, now)
+        for watcher in self.watchers:
+            watcher(repo, effect, now)
 
     def act(self, repo: Repo, effects: list[Effect]) -> None:
         """Carry out what a command to one of the machines returned."""
@@ -124,7 +131,7 @@ async def running_repo(
     disk = Disk()
     async with running(node, listen, disk) as listening, contextlib.AsyncExitStack() as stack:
         listening.server.attach_application(introduction, _unheard, INSIDE)
-        repo = RunningRepo(listening, told or _unheard_of)
+        repo = RunningRepo(listening, told or _unheard_of, verifier)
         now = listening.server.clock()
         for duty in duties:
             name = str(duty.place.name)
@@ -159,7 +166,7 @@ def duty_of(keys: KeyStore, place: building.Repo, folder: Path | None, settings:
     valid = [identity for identity in held if identity.certificate.valid_at(now)]
     if not valid:
         trouble = "its certificate is not valid now" if held else "its key is not here"
-        raise NoKey(f"{place.name} cannot run from {keys.home}: {trouble}; make one with: roost keys make {place.name}")
+        raise NoKey(f"{place.name} cannot run from {keys.home}: {trouble}; make one with: roost key make {place.name}")
     chain = keys.chain_of(valid[0].certificate)
     return Duty(place, valid[0].signer, tuple(each.data for each in chain), folder, settings)
 

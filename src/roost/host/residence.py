@@ -55,6 +55,7 @@ class Residence(Generic[Inside]):
         self._way: Final = way
         self._session: Final = way.session
         self._tickets: Final[dict[int, int]] = {}  # the machine's → the session's; bound: its own
+        self._inbox: list[Asked | Delivered | Failed] = []  # bound: what a turn of the event loop brings
         self._turn = asyncio.Event()  # set and replaced whenever something was told
         self._served: Final[list[Name]] = []  # bound: the machine's prefixes
         self._registered: Final[list[Name]] = []  # to be registered from now on; bound: the machine's routes
@@ -81,7 +82,7 @@ class Residence(Generic[Inside]):
         routes = self.part.routes
         try:
             for prefix in self.part.prefixes if routes else ():
-                self._way.desk.open_taker(prefix, self._asked)
+                self._way.desk.open_taker(prefix, self.take_in)
                 self._served.append(prefix)
             if not routes:
                 self._start()
@@ -145,6 +146,10 @@ class Residence(Generic[Inside]):
         """Take in what the machine tells; whether somebody may wait for it."""
         return False
 
+    def save(self, effect: Save) -> None:
+        """Keep something, in the file there is."""
+        self._keeper.save(effect)
+
     async def before_start(self) -> None:
         """Do what has to be done each time before the machine is started."""
 
@@ -179,20 +184,36 @@ class Residence(Generic[Inside]):
 
     # -- what comes in
 
-    def _asked(self, asked: Asked) -> None:
+    def take_in(self, event: Asked | Delivered | Failed) -> None:
+        """Have the machine hear of it, with all else that this turn of the event loop brings: one write answers."""
+        if not self._inbox:
+            asyncio.get_running_loop().call_soon(self._process)
+        self._inbox.append(event)
+
+    def _process(self) -> None:
+        events, self._inbox = self._inbox, []
+        if self.closed:
+            return
         now = self._session.clock()
-        self._execute(self.part.receive(asked, now), now)
+        effects: list[Effect] = []
+        for event in events:
+            try:
+                effects += self.part.receive(event, now)
+            except Exception as error:  # noqa: BLE001  a bug that one of them shows must not cost the others
+                about = event.interest.name if isinstance(event, Asked) else type(event).__name__
+                why = f"{type(error).__name__}: {error}"
+                self._session.journal.complain(f"{self.name} failed on {about}: ", why, now)
+        self._execute(effects, now)
 
     def _answer_for(self, ticket: int) -> Answer:
         def answer(effect: Delivered | Failed) -> None:
             self._tickets.pop(ticket, None)
-            now = self._session.clock()
             ours: Delivered | Failed
             if isinstance(effect, Delivered):
                 ours = Delivered(ticket, effect.data, effect.congested)
             else:
                 ours = Failed(ticket, effect.kind, effect.reason, effect.nack)
-            self._execute(self.part.receive(ours, now), now)
+            self.take_in(ours)
 
         return answer
 
@@ -227,16 +248,16 @@ class Residence(Generic[Inside]):
             elif isinstance(effect, Reply):
                 replies.append((effect.packet, effect.token))
             elif isinstance(effect, Save):
-                self._keeper.save(effect)
+                self.save(effect)
             elif self.note(effect):
                 told = True
             else:
                 self._session.journal.write(effect, now)
+        if replies:  # first: somebody waits for them
+            self._session.reply(replies)
         if asks:
             tickets = self._session.ask([(question, self._answer_for(ticket)) for ticket, question in asks.items()])
             self._tickets.update(zip(asks, tickets, strict=True))
-        if replies:
-            self._session.reply(replies)
         self._alarm.set(self.part.deadline(), now)
         if told:
             self._told()

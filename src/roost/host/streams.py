@@ -43,7 +43,9 @@ from roost.sync.subscriptions import NameRange
 Since: TypeAlias = datetime | timedelta | str | int
 Wanted: TypeAlias = str | Name | NameRange | TopicFilter
 
-_FORMS: Final = "use 24h, 30m, 7d, a time such as 2026-05-01T08:00Z, or the number of a reading"
+_FORMS: Final = (
+    "use 24h, 30m, 7d, a time such as 2026-05-01T08:00Z, or the number of a reading: the number 1 is all there are"
+)
 _LIMIT: Final = 1 << 63  # of numbers, and of ns since 1970
 _SAMPLE: Final = re.compile(r"sample\((\d+)\)")
 
@@ -112,7 +114,7 @@ class StreamGroup:
         disk, in `folder` (by default `subscriptions` in the home of this user), and the next run goes on where this one
         stopped.
         """
-        wanted = [self._wish(wish) for wish in wishes]
+        wanted = [self.wish(wish) for wish in wishes]
         kept = group_file(folder or home() / "subscriptions", self.name / name, "place") if name else None
 
         def reach() -> Subscription:
@@ -124,7 +126,7 @@ class StreamGroup:
 
     def watch(self, *wishes: Wanted) -> Opening[Watch]:
         """Watch the highest numbers, live: `async with group.watch("+/Heater/#") as watch`; wishes as `subscribe`."""
-        wanted = [self._wish(wish) for wish in wishes]
+        wanted = [self.wish(wish) for wish in wishes]
         return Opening(lambda: Watch(self._way(), self.group, wanted, self._history))
 
     async def latest(self, stream: NameLike, *, repo: str | None = None) -> Arrival | None:
@@ -145,7 +147,8 @@ class StreamGroup:
         """What the panels of the group say about their streams."""
         return await self._history.catalogue(repo)
 
-    def _wish(self, wish: Wanted) -> Wish:
+    def wish(self, wish: Wanted) -> Wish:
+        """What one word of a subscription means; raises `BadTopic` for what is no name and no filter."""
         if not isinstance(wish, str):
             return wish
         is_filter = "+" in wish or "#" in wish
@@ -179,19 +182,24 @@ def chosen_policy(policy: Policy | str, since: Since | None, now: int) -> Policy
         if not 0 < since < _LIMIT:
             raise BadConfig(f"since {since}: the readings of a stream are numbered from 1 on, and 1 is all there are")
         return chosen.since(number=since)
+    return chosen.since(time_ns=time_of(since, now, _FORMS))
+
+
+def time_of(since: datetime | timedelta | str, now: int, forms: str) -> int:
+    """The time that is meant, in ns; `forms` says what can be given."""
     if isinstance(since, str):
-        time_ns = moment(since, now, "since", _FORMS)
+        time_ns = moment(since, now, "since", forms)
     elif isinstance(since, timedelta):
         time_ns = now - round(since.total_seconds() * SECOND)
     elif not isinstance(since, datetime):
-        raise BadConfig(f"since {since!r} is no time: {_FORMS}")
+        raise BadConfig(f"since {since!r} is no time: {forms}")
     elif since.tzinfo is None:
         raise BadConfig(f"since {since} could be anywhere: give it a time zone, as in datetime.now(UTC)")
     else:
         time_ns = round(since.timestamp() * SECOND)
     if not 0 < time_ns < _LIMIT:
-        raise BadConfig(f"since {since} is before 1970 or too far ahead; the number 1 is all there are")
-    return chosen.since(time_ns=time_ns)
+        raise BadConfig(f"since {since} is before 1970 or too far ahead: {forms}")
+    return time_ns
 
 
 def _policy_called(word: str) -> Policy:

@@ -96,7 +96,9 @@ class Way:
 
     async def _open(self) -> Face:
         if self.uri is None and locate()[0] is None:
-            raise Disconnected("no node runs here: start one with `roost node` or `roost repo`, or name the repos")
+            raise Disconnected(
+                "no node runs here: start one with `roost up`, `roost repo` or `roost node`, or name the repos"
+            )
         try:
             async with asyncio.timeout(LIFETIME_S):
                 self._face = await connect(self.uri, verifier=ACCEPT_ANY, signer=DigestSigner())

@@ -53,6 +53,10 @@ _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (  # the first that 
 Response = TypeVar("Response", bound=web.StreamResponse)
 
 
+_BASIC: Final = 'Basic realm="roost", charset="UTF-8"'
+_COOKIE: Final = 'Cookie realm="roost"'  # for a page's own requests: for Basic the browser would open a window
+
+
 class Problem(RoostError):
     """A request that gets this status and this sentence."""
 
@@ -60,6 +64,12 @@ class Problem(RoostError):
         super().__init__(sentence)
         self.status: Final = status
         self.headers: Final = dict(headers or {})
+
+
+def unproved(request: web.Request, sentence: str) -> Problem:
+    """Say that it is not known who asks, and how to show it (401)."""
+    is_of_page = request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate"
+    return Problem(401, sentence, {"WWW-Authenticate": _COOKIE if is_of_page else _BASIC})
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

@@ -3,7 +3,8 @@
 A page of some web site, open in a browser on this machine, reaches loopback too. So a request that says it comes from
 another origin is refused, a body has to be JSON and say so (which no form can), and who has proved nothing counts as
 on this machine only if the address it asked for is a number or localhost: a name can be made to mean this machine. What
-a proxy forwards comes from elsewhere as well.
+a proxy forwards comes from elsewhere as well, if it says so in a header, which not all do unasked; where there is one,
+the configuration says so (`http.behind_proxy`), and nobody is on this machine.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from roost.host.address import is_loopback
 from roost.host.http.answers import Problem
 
 USER: Final = web.RequestKey("user", bytes)  # who asks, as the door found out
+BEHIND_PROXY: Final = web.AppKey("behind_proxy", bool)  # whether a proxy on this machine asks for others
 MAX_BODY_BYTES: Final = 2 << 20  # the largest code of a macro fits, six letters for each of its quotes
 BODY_TIMEOUT_S: Final = 20
 _JSON: Final = "application/json"
-_FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "Via")
+_FORWARDED: Final = (
+    *("Forwarded", "Via", "X-Real-IP"),
+    *("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server"),
+)
 
 
 def check_origin(request: web.Request) -> None:
@@ -34,6 +39,8 @@ def check_origin(request: web.Request) -> None:
 
 def peer_of(request: web.Request) -> str:
     """The address of who asks, empty where somebody elsewhere may be behind it."""
+    if request.app.get(BEHIND_PROXY, False):
+        return ""
     try:
         name = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
     except ValueError:

@@ -15,6 +15,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final, TypeAlias
 
 from aiohttp import web
@@ -23,21 +24,22 @@ from roost.broker.limits import Limiter, Limits
 from roost.errors import BadConfig, Denied, RoostError
 from roost.host.clock import Clock
 from roost.host.desk import Gate, MacroDesk, RoleDesk, TopicDesk
-from roost.host.http.answers import Problem, answer, refusal
-from roost.host.http.asking import MAX_BODY_BYTES, USER, check_origin, peer_of
+from roost.host.http.answers import Problem, answer, refusal, unproved
+from roost.host.http.asking import BEHIND_PROXY, MAX_BODY_BYTES, USER, check_origin, peer_of
 from roost.host.http.connection import Connection, Lobby
 from roost.host.http.macros import Macros
 from roost.host.http.rbps import Rbps
+from roost.host.http.timing import Timing
 from roost.host.http.topics import Topics
+from roost.host.http.wing import Wing
 from roost.host.journal import Journal
 
 MAX_CONNECTIONS: Final = 512
 MAX_PER_ADDRESS: Final = 64
 MAX_REQUESTS: Final = 64  # at once, beside those who follow
 _SHUTDOWN_S: Final = 5.0  # for answers that are on their way
-_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="roost", charset="UTF-8"'}
 _CLOSING: Final = frozenset({401, 408, 413})  # statuses that end the connection
-_HEALTH: Final = "/health"
+_HEALTH: Final = "health"
 _NO_MACROS: Final = "no macros run here: write `macros:` in the node's configuration, and below it `files: []`"
 _NO_ROLES: Final = "there are no roles here: write `roles:` in the node's configuration, with `documents` and `users`"
 _NO_TOPICS: Final = "this node shows no topics over HTTP"
@@ -57,20 +59,35 @@ class Desks:
 class HttpDoor:
     """One address; made in the event loop."""
 
-    def __init__(self, desks: Desks, gate: Gate, clock: Clock, journal: Journal, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        desks: Desks,
+        gate: Gate,
+        clock: Clock,
+        journal: Journal,
+        limits: Limits | None = None,
+        wing: Wing | None = None,
+        *,
+        behind_proxy: bool = False,
+    ) -> None:
         self.requests = 0
         self.turned_away = 0  # for there were so many at once
         self.unauthorized = 0
         self.failures = 0  # that nobody foresaw
         self.max_requests = MAX_REQUESTS
+        self.timing: Final = Timing()
         self.lobby: Final = Lobby(Limiter(_limits(limits or Limits())), clock)
         self._gate: Final = gate
         self._journal: Final = journal
         self._open = 0
+        self._wing: Final = wing or Wing()
+        self._public: Final = self._wing.public | {_HEALTH}
+        self._identify: Final = self._wing.identify or self._by_gate
         self._topics: Final = None if desks.topics is None else Topics(desks.topics, clock)
-        application = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
-        application.add_routes(self._routes(desks))
-        self._runner: Final = web.AppRunner(application, shutdown_timeout=_SHUTDOWN_S)
+        self.application: Final = web.Application(middlewares=[self._guard], client_max_size=MAX_BODY_BYTES)
+        self.application[BEHIND_PROXY] = behind_proxy
+        self.application.add_routes([*self._routes(desks), *self._wing.routes])
+        self._runner: Final = web.AppRunner(self.application, shutdown_timeout=_SHUTDOWN_S)
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int, context: ssl.SSLContext | None = None) -> str:
@@ -96,7 +113,18 @@ class HttpDoor:
             self._server.close()
         if self._topics is not None:
             self._topics.end()
+        self._wing.end()
         await self._runner.cleanup()
+
+    @property
+    def following(self) -> int:
+        """How many clients stay, to hear what comes."""
+        return self._wing.following() + (0 if self._topics is None else self._topics.following)
+
+    def failed(self, request: web.Request) -> None:
+        """Count that somebody gave a wrong password, or another secret that is none."""
+        self.unauthorized += 1
+        self.lobby.limiter.failed(request.remote or "", self.lobby.clock())
 
     def counts(self) -> dict[str, int]:
         """What happened so far, by the ends of `$SYS` topics."""
@@ -110,8 +138,9 @@ class HttpDoor:
             "http/requests/refused/unauthorized": self.unauthorized,
             "http/requests/malformed": self.lobby.malformed,
             "http/requests/failed": self.failures,
-            "http/following": 0 if topics is None else topics.following,
+            "http/following": self.following,
             "http/readings/dropped": 0 if topics is None else topics.dropped,
+            **self._wing.counts(),
         }
 
     # -- inside
@@ -119,7 +148,7 @@ class HttpDoor:
     def _routes(self, desks: Desks) -> list[web.RouteDef]:
         macros, roles, topics = desks.macros, desks.roles, self._topics
         return [
-            web.get(_HEALTH, _health),
+            web.get(f"/{_HEALTH}", _health),
             *(_absent(_NO_MACROS, "macros", "traces") if macros is None else Macros(macros, self._gate).routes()),
             *(_absent(_NO_ROLES, "rbps", "explain") if roles is None else Rbps(roles, self._gate).routes()),
             *(_absent(_NO_TOPICS, "topics") if topics is None else topics.routes()),
@@ -130,9 +159,12 @@ class HttpDoor:
         """Have one request answered, with a refusal if anything is wrong."""
         self.requests += 1
         self._open += 1
+        began_s = perf_counter()
         try:
             await self._admit(request)
-            return await handler(request)
+            answered = await handler(request)
+            self.timing.count(request, answered.status, began_s)
+            return answered  # noqa: TRY300  what follows is for those who failed
         except ConnectionError:
             raise
         except Exception as error:
@@ -143,6 +175,7 @@ class HttpDoor:
             response = refusal(error)
             if response.status in _CLOSING:
                 response.force_close()
+            self.timing.count(request, response.status, began_s)
             return response
         finally:
             self._open -= 1
@@ -151,25 +184,28 @@ class HttpDoor:
         """Write down what nobody foresaw."""
         self.failures += 1
         about = f"{request.method} {request.path[:100]!r} over HTTP failed: "
-        self._journal.complain(about, f"{type(error).__name__}: {error}", self.lobby.clock())
+        why = f"{type(error).__name__}: {error}"
+        self._journal.complain(about, why, self.lobby.clock(), peer=request.remote or "")
 
     async def _admit(self, request: web.Request) -> None:
         """See that there is room, that no other site's page asks, and who does; raises `Problem`."""
-        following = 0 if self._topics is None else self._topics.following
-        if self._open - following > self.max_requests:
+        if self._open - self.following > self.max_requests:
             self.turned_away += 1
             raise Problem(429, "too many ask at once; try again", {"Retry-After": "1"})
         check_origin(request)
-        if request.path == _HEALTH:
+        if request.path.removeprefix("/").partition("/")[0] in self._public:
             return
-        authorization = request.headers.get("Authorization", "")
         try:
-            request[USER] = await self._gate.who(authorization, peer_of(request))
+            request[USER] = await self._identify(request)
         except Denied as error:
-            if authorization:
-                self.lobby.limiter.failed(request.remote or "", self.lobby.clock())
-            self.unauthorized += 1
-            raise Problem(401, str(error), _CHALLENGE) from None
+            if "Authorization" in request.headers:
+                self.failed(request)
+            else:
+                self.unauthorized += 1
+            raise unproved(request, str(error)) from None
+
+    async def _by_gate(self, request: web.Request) -> bytes:
+        return await self._gate.who(request.headers.get("Authorization", ""), peer_of(request))
 
 
 async def _health(request: web.Request) -> web.Response:

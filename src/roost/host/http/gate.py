@@ -50,9 +50,13 @@ class UserGate:
         else:
             known = "Basic" if self._bearer is None else "Basic and Bearer"
             raise Denied(f"{scheme[:20]!r} is no way to come in here; there is {known}")
+        self.admit(user, host)
+        return user
+
+    def admit(self, user: bytes, host: str) -> None:
+        """See that a user may come in at all, from there; raises `Denied`."""
         if not self._security.current.access.may_connect(user, loopback=is_loopback(host)):
             raise Denied("say who you are: send the name and password of a user of this node (Basic)")
-        return user
 
     def may_administer(self, user: bytes, what: str) -> bool:
         """Whether the user may write there."""
@@ -84,6 +88,10 @@ class UserGate:
             raise Denied("what follows Basic is not base64 of name:password") from None
         if not colon or not user:
             raise Denied("what follows Basic is not base64 of name:password")
+        return await self.prove(user, password)
+
+    async def prove(self, user: bytes, password: bytes) -> bytes:
+        """Find the user of a name and a password; where nobody is configured, it is anonymous. As `who` raises."""
         while True:
             users = self._security.current.users
             if not len(users):

@@ -2,7 +2,8 @@
 
 | request                | does                                                                              |
 | ---------------------- | --------------------------------------------------------------------------------- |
-| GET /macros            | the names of all that the user may see                                            |
+| GET /macros            | the names of all that the user may see, by the page if `limit` is given;          |
+|                        | with `?engine=spark` of those that Spark runs                                     |
 | POST /macros           | a new one: 201 with its Location, 409 if the name is taken                        |
 | GET /macros/{name}     | all about one                                                                     |
 | PUT /macros/{name}     | a new one (201) or another version of one (200)                                   |
@@ -21,9 +22,11 @@ from aiohttp import web
 from roost.errors import MacroExists
 from roost.host.desk import Gate, MacroDesk
 from roost.host.http.answers import Problem, answer
-from roost.host.http.asking import USER, body_of, rest_of
+from roost.host.http.asking import USER, body_of, parameter, rest_of
+from roost.host.http.pages import limit_of, names
 from roost.host.http.tags import newness, tag_of
 from roost.process.definition import PREFIX, definition_of
+from roost.process.trace import MAX_RUNS
 
 _HEAD: Final = "/macros/"
 _TRACES: Final = "/traces/"
@@ -49,7 +52,8 @@ class Macros:
 
     async def _list(self, request: web.Request) -> web.Response:
         user = request[USER]
-        return answer([name for name in self._desk.names() if self._gate.may_look(user, PREFIX + name)])
+        found = self._desk.names(parameter(request, "engine"))
+        return names(request, [name for name in found if self._gate.may_look(user, PREFIX + name)])
 
     async def _get(self, request: web.Request) -> web.Response:
         name = rest_of(request, _HEAD)
@@ -62,7 +66,8 @@ class Macros:
     async def _trace(self, request: web.Request) -> web.Response:
         name = rest_of(request, _TRACES)
         self._check_look(request, name)
-        return answer(await self._desk.trace(name, user=request[USER]))
+        limit = limit_of(request, most=MAX_RUNS, default=MAX_RUNS)
+        return answer((await self._desk.trace(name, user=request[USER]))[:limit])
 
     async def _post(self, request: web.Request) -> web.Response:
         body = await body_of(request)

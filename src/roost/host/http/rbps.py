@@ -22,6 +22,7 @@ from roost.errors import RulesExist
 from roost.host.desk import Gate, RoleDesk
 from roost.host.http.answers import Problem, answer
 from roost.host.http.asking import USER, body_of, parameter, rest_of
+from roost.host.http.pages import names
 from roost.host.http.tags import newness, tag_of
 from roost.process.roles.specification import Specification
 
@@ -49,7 +50,7 @@ class Rbps:
 
     async def _list(self, request: web.Request) -> web.Response:
         user = request[USER]
-        return answer([topic for topic in self._desk.topics() if self._gate.may_look(user, _WHAT + topic)])
+        return names(request, [topic for topic in self._desk.topics() if self._gate.may_look(user, _WHAT + topic)])
 
     async def _get(self, request: web.Request) -> web.Response:
         topic = rest_of(request, _HEAD)

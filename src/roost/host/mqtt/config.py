@@ -7,6 +7,7 @@ what to write. Reading the file itself, which is YAML, is the command's business
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from roost.broker.packets.reasons import Malformed
 from roost.broker.settings import DISK, RECEIVED, REPLICATED, BrokerSettings
 from roost.errors import BadConfig, BadName
 from roost.host.address import is_loopback
+from roost.host.mqtt.config_flips import FlipsSettings, check_bridged, read_flips
 from roost.host.mqtt.config_groups import GroupSettings, NodeSettings, read_groups, read_node
 from roost.host.mqtt.config_http import HttpSettings, read_http
 from roost.host.mqtt.config_keys import BROKER, BUFFERS, LIMITS, read_values
@@ -26,6 +28,8 @@ from roost.host.mqtt.config_macros import MacroSettings, read_macros
 from roost.host.mqtt.config_roles import RoleSettings, read_role_settings
 from roost.host.mqtt.config_sizes import check_sizes
 from roost.host.mqtt.config_values import choice, entries, known, path, section, text, whole
+from roost.host.mqtt.config_web import KEYS as WEB
+from roost.host.mqtt.config_web import WebSettings, read_web
 from roost.host.mqtt.hook import HookSettings, read_hook
 from roost.host.mqtt.link import Bounds
 from roost.host.mqtt.listener import PORTS, ListenerSettings, contexts_of
@@ -52,8 +56,10 @@ _OWN: Final = (
     "roles",
     "limits",
     "buffers",
+    "name",
+    "flips",
 )
-_TOP: Final = dict.fromkeys((*_OWN, *BROKER))
+_TOP: Final = dict.fromkeys((*_OWN, *WEB, *BROKER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +90,26 @@ class Config:
     http: HttpSettings | None = None
     macros: MacroSettings | None = None
     roles: RoleSettings | None = None
+    web: WebSettings = field(default_factory=WebSettings)
+    name: str = ""  # of the node, for people
+    flips: FlipsSettings | None = None
 
 
 def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
     """Read what a file said, whose files are relative to `folder`; raises `BadConfig`."""
+    config = read_keys(said, folder, home)
+    check_together(config)
+    return config
+
+
+def read_keys(said: Mapping[str, object], folder: Path, home: Path) -> Config:
+    """Read each key by itself; raises `BadConfig`. What they say has to be looked at together, too."""
     known("", said, _TOP)
     store = said.get("store", str(home / "mqtt"))
     level = choice(_LEVELS)("durability", said.get("durability", "disk"))
     trees = tuple(_tree(f"trees[{at}]", each) for at, each in enumerate(entries("trees", said.get("trees", []))))
     groups = read_groups(said.get("groups", []))
-    macros = read_macros(said.get("macros", {}), folder) if "macros" in said or "http" in said else None
+    macros = read_macros(said.get("macros", {}), folder) if "macros" in said or _is_wanted(said, "http") else None
     if macros is not None:
         trees = (*_results(macros, [str(each.group.name) for each in groups]), *trees)
     values: dict[str, object] = {"persistent": store != MEMORY, "durability": level}
@@ -108,7 +124,7 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
         broker.high_water_bytes // 4,
         greeting_timeout=broker.connect_timeout_s * SECOND,
     )
-    config = Config(
+    return Config(
         listeners=read_listeners(said.get("listeners", [{"tcp": f"127.0.0.1:{PORTS['tcp']}"}]), folder),
         store=None if store == MEMORY else path("store", store, folder),
         users=path("users", said["users"], folder) if "users" in said else None,
@@ -120,14 +136,22 @@ def read_config(said: Mapping[str, object], folder: Path, home: Path) -> Config:
         broker=broker,
         limits=limits,
         bounds=replace(bounds, **read_values("buffers", said.get("buffers", {}), BUFFERS)),  # type: ignore[arg-type]
-        http=read_http(said["http"], folder) if "http" in said else None,
+        http=read_http(said["http"], folder) if _is_wanted(said, "http") else None,
         macros=macros,
         roles=read_role_settings(said["roles"], folder) if "roles" in said else None,
+        web=read_web(said, folder, home),
+        name=text("name", said.get("name", platform.node() or "node")),
+        flips=read_flips(said["flips"]) if "flips" in said else None,
     )
+
+
+def check_together(config: Config) -> None:
+    """Raise `BadConfig` if keys contradict each other."""
     check_sizes(config.broker, config.bounds)
     _check_reach(config)
     _check_groups(config)
-    return config
+    if config.flips is not None:
+        check_bridged(config.flips, config.groups)
 
 
 def sources_of(config: Config) -> Sources:
@@ -136,6 +160,10 @@ def sources_of(config: Config) -> Sources:
     roles = no_roles if config.roles is None else config.roles.load
     http = dict if config.http is None else config.http.contexts
     return Sources(config.users, config.permissions, lambda: contexts_of(config.listeners) | http(), hook, roles)
+
+
+def _is_wanted(said: Mapping[str, object], key: str) -> bool:
+    return said.get(key, False) is not False
 
 
 def _hook(value: object, folder: Path) -> HookSettings | None:
@@ -155,6 +183,11 @@ def _check_reach(config: Config) -> None:
                 f"{key}: {place} can be reached from other machines, and there are no users yet: make one with "
                 "`roost users add NAME`, name the files with `users` and `permissions`, or listen on 127.0.0.1 only"
             )
+    if config.permissions is None and config.http is not None and config.http.behind_proxy:
+        raise BadConfig(
+            "http.behind_proxy: who comes by way of a proxy is not on this machine, and there are no users yet: make "
+            "one with `roost users add NAME`, and name the files with `users` and `permissions`"
+        )
 
 
 def _check_groups(config: Config) -> None:

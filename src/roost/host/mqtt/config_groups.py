@@ -99,7 +99,7 @@ def read_node(value: object, folder: Path) -> NodeSettings:
             parse_uri(uplink)
         except BadConfig as error:
             raise BadConfig(f"node.uplinks[{at}]: {error}") from None
-    unix = path("node.unix", said["unix"], folder) if "unix" in said else None
+    unix = path("node.unix", said["unix"], folder) if said.get("unix", False) is not False else None
     listen = Listen(unix=unix, tcp=_addresses(said, "tcp"), udp=_addresses(said, "udp"), ws=_addresses(said, "ws"))
     return NodeSettings(listen, tuple(uplinks))
 

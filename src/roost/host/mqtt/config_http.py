@@ -2,6 +2,7 @@
 
 http: 127.0.0.1:8080
 http: {listen: 0.0.0.0:8443, certificate: server.pem, key: server.key}
+http: {listen: 127.0.0.1:8080, behind_proxy: true}     nobody counts as on this machine: a proxy on it speaks for others
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from roost.errors import BadConfig
-from roost.host.mqtt.config_values import known, listen_at, path, section
+from roost.host.mqtt.config_values import known, listen_at, path, section, yes_or_no
 from roost.host.mqtt.tls import TlsFiles, make_context
 
 PORT: Final = 8080
-_KEYS: Final = dict.fromkeys(("listen", "certificate", "key"))
+_KEYS: Final = dict.fromkeys(("listen", "certificate", "key", "behind_proxy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class HttpSettings:
     host: str
     port: int
     tls: TlsFiles | None = None
+    behind_proxy: bool = False
 
     def __str__(self) -> str:
         return f"{'http' if self.tls is None else 'https'} {self.host}:{self.port}"
@@ -42,10 +44,11 @@ def read_http(value: object, folder: Path) -> HttpSettings:
     said = section("http", value)
     known("http", said, _KEYS)
     host, port = listen_at("http.listen", said.get("listen"), PORT)
+    behind_proxy = bool(yes_or_no("http.behind_proxy", said.get("behind_proxy", False)))
     if "certificate" not in said and "key" not in said:
-        return HttpSettings(host, port)
+        return HttpSettings(host, port, behind_proxy=behind_proxy)
     for name in ("certificate", "key"):
         if name not in said:
             raise BadConfig(f"http.{name}: TLS needs one; name a file in PEM form")
     certificate, private = (path(f"http.{name}", said[name], folder) for name in ("certificate", "key"))
-    return HttpSettings(host, port, TlsFiles(certificate, private))
+    return HttpSettings(host, port, TlsFiles(certificate, private), behind_proxy)

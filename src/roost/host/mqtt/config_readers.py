@@ -4,7 +4,7 @@
       readers: {ada: ada.cert, bob: [phone.cert, tablet.cert]}      users, each with one certificate or several
       nodes: [gate2.cert]                                           the panels of the other nodes of the groups
 
-A file is what `roost keys certificate` or `roost keys certify` writes; of several certificates in it the first counts.
+A file is what `roost key certificate` or `roost key certify` writes; of several certificates in it the first counts.
 It is believed as it is, for who writes the configuration names it. One whose time is over gets nothing, and is told of.
 """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -67,7 +68,9 @@ def words(key: str, value: object) -> object:
 
 def text(key: str, value: object) -> str:
     """Read text that is not empty."""
-    if not isinstance(value, str) or not value:
+    if value is None or value == "":
+        raise BadConfig(f"{key}: it is missing; write some text")
+    if not isinstance(value, str):
         raise BadConfig(f"{key}: {value!r} is no text; put it in quotes")
     return value
 
@@ -89,14 +92,18 @@ def path(key: str, value: object, folder: Path) -> Path:
 
 
 def section(key: str, value: object) -> dict[str, object]:
-    """Read what has keys of its own."""
+    """Read what has keys of its own; where nothing is written there are none."""
+    if value is None:
+        return {}
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise BadConfig(f"{key}: {value!r} has no keys; write `key: value` lines below it")
     return value
 
 
 def entries(key: str, value: object) -> list[object]:
-    """Read a list."""
+    """Read a list; where nothing is written it is empty."""
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise BadConfig(f"{key}: {value!r} is no list; begin each of its entries with `- `")
     return value
@@ -107,7 +114,9 @@ def known(key: str, value: Mapping[str, object], names: Mapping[str, object]) ->
     for name in value:
         if name not in names:
             full = f"{key}.{name}" if key else name
-            raise BadConfig(f"{full}: there is no such key; there are {', '.join(names)}")
+            near = get_close_matches(name, names, 1)
+            remedy = f"perhaps you mean {near[0]}" if near else f"there are {', '.join(names)}"
+            raise BadConfig(f"{full}: there is no such key; {remedy}")
 
 
 def _measured(form: re.Pattern[str], units: Mapping[str, int], low: int, high: int, what: str) -> Reader:

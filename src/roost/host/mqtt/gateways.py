@@ -30,6 +30,7 @@ from roost.broker.trees import Tree
 from roost.host.alarm import Alarm
 from roost.host.clock import Clock
 from roost.host.journal import Journal
+from roost.host.mqtt.observing import Observer
 from roost.host.repo import RunningRepo
 from roost.host.signing import SigningProcess, has_another_core
 from roost.machine import Effect, earliest
@@ -47,7 +48,9 @@ class Groups(Protocol):
     """What a broker's machine takes of groups: `roost.broker.broker.Broker`."""
 
     def inserted(self, ticket: int, refusal: str, now: int) -> list[Effect]: ...
-    def stored(self, messages: list[Message], positions: Mapping[bytes, int], now: int) -> list[Effect]: ...
+    def stored(
+        self, messages: list[Message], positions: Mapping[bytes, int], now: int, past: Mapping[bytes, int]
+    ) -> list[Effect]: ...
 
 
 class Driver(Protocol):
@@ -58,6 +61,9 @@ class Driver(Protocol):
 
     @property
     def journal(self) -> Journal: ...
+
+    @property
+    def observer(self) -> Observer | None: ...
 
     def execute(self, effects: list[Effect], now: int) -> None: ...
 
@@ -77,6 +83,8 @@ class _Gateway:
 
     def __init__(self, repo: Repo, insertion: Insertion, succession: Succession, opening: Opening) -> None:
         self.repo: Final = repo
+        self.coming = 0  # messages for it that are put into it in the next turn; bound: what one turn brings
+        self.coming_bytes = 0  # of their payloads
         self.insertion: Final = insertion
         self.succession: Final = succession
         self.past: Final = Past(insertion.place.group, repo, succession, opening)
@@ -95,6 +103,7 @@ class Gateways:
         self._loop: Final = asyncio.get_running_loop()
         self._signing: Final = SigningProcess(self._sign_here)
         self._settled: Final = asyncio.Event()  # an insertion was told of
+        self._was_behind = False  # as the driver knows it
         self._goes_on = False  # in the next turn: there is more to sign, or to hand on
 
     def start(
@@ -151,7 +160,8 @@ class Gateways:
 
     def is_behind(self) -> bool:
         """Whether more comes than the disks of the groups take."""
-        return any(gateway.insertion.is_behind for gateway in self._gateways.values())
+        self._was_behind = self._is_behind()
+        return self._was_behind
 
     def counts(self) -> dict[str, int]:
         """What happened so far in all groups, by the ends of `$SYS` topics."""
@@ -164,6 +174,8 @@ class Gateways:
             "groups/messages/refused": full + sum([each.refused for each in insertions]),
             "groups/messages/refused/full": full,
             "groups/messages/passed_over": sum([each.succession.passed_over for each in self._gateways.values()]),
+            "groups/messages/incomplete": sum([each.succession.incomplete for each in self._gateways.values()]),
+            "groups/messages/altered": sum([each.succession.joining.refused for each in self._gateways.values()]),
             "groups/messages/sealed": sum([each.sealed for each in sealing]),
             "groups/messages/locked": sum([each.succession.locked for each in self._gateways.values()]),
             "groups/keys": sum([each.wrapped for each in sealing]),
@@ -172,17 +184,26 @@ class Gateways:
 
     def insert(self, effect: Insert) -> None:
         """Put messages into the group of their tree, in the next turn: this one's packets are not written yet."""
-        self._loop.call_soon(self._insert, effect)
-
-    def _insert(self, effect: Insert) -> None:
         tree = self._trees[effect.tree]
-        now = self._driver.clock()
         gateway = None if tree.panel is None else self._gateways.get(tree.panel.group.name)
+        if gateway is not None:
+            gateway.coming += len(effect.messages)
+            gateway.coming_bytes += _bytes_of(effect.messages)
+        self._loop.call_soon(self._insert, effect, tree, gateway)
+
+    def _insert(self, effect: Insert, tree: Tree, gateway: _Gateway | None) -> None:
+        now = self._driver.clock()
         if gateway is None:
             refusal = "the group of this topic is not served here"
             self._driver.execute(self._machine.inserted(effect.ticket, refusal, now), now)
             return
-        effects = gateway.insertion.insert(effect.ticket, effect.messages, tree.copies, now, again=effect.again)
+        gateway.coming -= len(effect.messages)
+        gateway.coming_bytes -= _bytes_of(effect.messages)
+        effects = gateway.insertion.insert(
+            effect.ticket, effect.messages, tree.copies, now, again=effect.again, spread=effect.spread
+        )
+        if self._driver.observer is not None:
+            self._driver.observer.numbered(effect.ticket)
         self._act(gateway, effects, now)
 
     def told(self, repo: Repo, effect: Effect, now: int) -> None:
@@ -193,7 +214,7 @@ class Gateways:
         if isinstance(effect, Kept):
             self._hand_on(gateway.succession.stored(effect, now), now)
         elif isinstance(effect, Inserted):
-            self._tell(effect, now)
+            self._tell(gateway, effect, now)
         elif isinstance(effect, Sign):
             self._sign(gateway, effect)
         self._wake(now)
@@ -203,6 +224,10 @@ class Gateways:
     def streams(self, filter_: bytes) -> list[bytes]:
         """The streams with topics that a filter matches."""
         return [stream for gateway in self._gateways.values() for stream in gateway.past.streams(filter_)]
+
+    def has(self, stream: bytes, filter_: bytes) -> bool:
+        """Whether a filter matches the topic of a stream."""
+        return self._past(stream).has(stream, filter_)
 
     def present(self, stream: bytes) -> int:
         """The last number of a stream that was handed on live."""
@@ -216,6 +241,14 @@ class Gateways:
         """Readings low to high of a stream, as far as they are here."""
         return self._past(stream).read(stream, low, high, limit)
 
+    def outlines(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None, bool]]:
+        """The same without the payloads of large ones, and whether one is large."""
+        return self._past(stream).outlines(stream, low, high, limit)
+
+    def at(self, stream: bytes, time: int, limit: int) -> list[int]:
+        """The numbers of readings of a stream that have this event time."""
+        return self._past(stream).at(stream, time, limit)
+
     def _past(self, stream: bytes) -> Past:
         name = Name(stream)
         return next(gateway.past for group, gateway in self._gateways.items() if name.starts_with(group))
@@ -223,8 +256,8 @@ class Gateways:
     # -- inside
 
     def _hand_on(self, news: News, now: int) -> None:
-        if news.positions:
-            self._driver.execute(self._machine.stored(news.messages, news.positions, now), now)
+        if news.positions or news.past:
+            self._driver.execute(self._machine.stored(news.messages, news.positions, now, news.past), now)
 
     def _act(self, gateway: _Gateway, effects: list[Effect], now: int) -> None:
         """Carry out what an insertion wants of its repo, and hear what it tells at once; signatures come later."""
@@ -240,7 +273,7 @@ class Gateways:
         if theirs and self._running is not None:
             self._running.act(gateway.repo, theirs)
         for effect in inserted:
-            self._tell(effect, now)
+            self._tell(gateway, effect, now)
         self._wake(now)
 
     def _sign(self, gateway: _Gateway, effect: Sign) -> None:
@@ -259,8 +292,13 @@ class Gateways:
         for gateway in self._gateways.values():
             gateway.insertion.signing.aside = False
 
-    def _tell(self, effect: Inserted, now: int) -> None:
+    def _tell(self, gateway: _Gateway, effect: Inserted, now: int) -> None:
         self._settled.set()
+        if effect.refusal:
+            about = f"{gateway.insertion.place.group.name}: messages refused: "
+            self._driver.journal.complain(about, effect.refusal + (effect.detail and f": {effect.detail}"), now)
+        if self._driver.observer is not None:
+            self._driver.observer.inserted(effect)
         self._driver.execute(self._machine.inserted(effect.ticket, effect.refusal, now), now)
 
     def _tick(self, now: int) -> None:
@@ -277,7 +315,12 @@ class Gateways:
             advice = "start more repos of the group, see that node.uplinks reaches them, or lower `replicated`"
             self._driver.journal.complain(about, f"{insertion.uncopied} now ({insertion.why_uncopied}); {advice}", now)
 
+    def _is_behind(self) -> bool:
+        return any(each.insertion.is_behind(each.coming, each.coming_bytes) for each in self._gateways.values())
+
     def _wake(self, now: int) -> None:
+        if self._is_behind() != self._was_behind:  # the driver looks when it does something
+            self._driver.execute([], now)
         due: int | None = None
         for gateway in self._gateways.values():
             due = earliest(due, gateway.insertion.deadline(), gateway.succession.deadline())
@@ -292,3 +335,7 @@ class Gateways:
         self._goes_on = False
         if self._running is not None:
             self._tick(self._driver.clock())
+
+
+def _bytes_of(messages: Sequence[Message]) -> int:
+    return sum([len(message.payload) for message in messages])

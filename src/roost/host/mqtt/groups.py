@@ -19,6 +19,7 @@ from roost.broker.sealing import Sealing
 from roost.broker.sealing_readers import CoreReadership
 from roost.broker.trees import Tree, Trees
 from roost.errors import BadConfig
+from roost.host.enrol_noticing import noticing
 from roost.host.joining import group_file
 from roost.host.keystore import KeyStore
 from roost.host.mqtt.config import Config
@@ -35,7 +36,7 @@ from roost.trust import KeyChain, Receiver, Recipient
 from roost.trust.wrapping import receiving
 from roost.wire import Data
 
-SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=16)  # what nodes tell: the last says it all
+SESSIONS: Final = Rule(TopicFilter("+/$roost/sessions/+"), max_count=256)  # what nodes tell: the last say it all
 MACROS: Final = Rule(TopicFilter("+/$roost/macros/+"), max_count=1024)  # the same, in parts
 DOCUMENTS: Final = Rule(TopicFilter("+/$roost/roles/+"), max_count=1024)  # as macros
 
@@ -51,13 +52,18 @@ def trees_of(config: Config) -> Trees:
     )
 
 
-def roaming_of(trees: Trees) -> Roaming:
-    """Who tells other nodes of sessions: by group, any tree of it, and our panel."""
+def roaming_of(trees: Trees, running: RunningRepo, *, alone: bool) -> Roaming:
+    """Who tells other nodes of sessions: by group, any tree of it, and our panel.
+
+    There are others once one was heard, and where one is to be dialled it is waited for from the start.
+    """
     groups: dict[bytes, tuple[int, bytes]] = {}
+    homes: dict[int, int] = {}
     for tree in trees.all:
         if tree.panel is not None:
-            groups.setdefault(tree.panel.group.name.value, (tree.number, tree.panel.name.value))
-    return Roaming(groups)
+            told, _ = groups.setdefault(tree.panel.group.name.value, (tree.number, tree.panel.name.value))
+            homes[tree.number] = told
+    return Roaming(groups, lambda: not alone or any(len(repo.peers) for repo in running.repos), homes)
 
 
 @asynccontextmanager
@@ -69,25 +75,25 @@ async def joined(
     check_keys(config.groups, keys, now)
     panels = _panels(config, keys.keychain(), broker)
     gateways = Gateways(broker, server, trees.all)
-    async with running_repo(
+    repo = running_repo(
         _duties(config, keys, now),
         config.node.listen,
         keys.verifier(now),
         uplinks=config.node.uplinks,
         told=gateways.told,
         version=version,
-    ) as running:
+    )
+    async with repo as running, noticing(keys, running):
         server.insert = gateways.insert
         server.is_flooded = gateways.is_behind
         server.count_groups = gateways.counts
         alone = not config.node.uplinks
         gateways.start(running, panels, broker.began, broker.positions, alone=alone)
         broker.core.router.on_change = gateways.reseal
-        roaming = roaming_of(trees)
+        roaming = roaming_of(trees, running, alone=alone)
         macros = broker.core.macros
         if macros is not None:
             macros.last_number = partial(_last_number, running)
-            roaming.sharing.always = not alone
         server.execute(broker.join(gateways, roaming, now), now)
         try:
             yield running
@@ -108,7 +114,7 @@ def _panels(config: Config, keychain: KeyChain, broker: Broker) -> list[PanelKey
             if not held:
                 raise BadConfig(
                     f"{name} has an Ed25519 key, which cannot receive content keys, and roles need one that can; "
-                    f"make an ECDSA key beside it: roost keys make {name}"
+                    f"make an ECDSA key beside it: roost key make {name}"
                 )
             own = [Recipient(key.public.spki) for key in held]
             sealing = Sealing(CoreReadership(broker.core, own), keychain.signer_for, os.urandom)

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from roost.host.mqtt.link import LEAVING, OPEN, Bounds, Link
+from roost.host.mqtt.link import LEAVING, Bounds, Link
 from roost.host.mqtt.links import Links
 from roost.host.mqtt.outbox import Outbox
 
@@ -56,7 +56,7 @@ class Leaving:
 
     def end(self, link: Link, why: str) -> None:
         """A link ended by itself, or has to."""
-        if link.state == OPEN:
+        if link.state != LEAVING:
             self.lost.append((link.number, why))
         self.drop(link)
 

@@ -1,7 +1,8 @@
 """One network connection as the loop keeps it: small, for there may be tens of thousands of them, mostly idle.
 
-A link is GREETING while TLS and WebSocket shake hands, OPEN from when the machine knows of it, and LEAVING from when
-the machine wants it closed, or its pipe has ended: what waits is written, the end is said, the peer's end is awaited.
+A link is GREETING while TLS and WebSocket shake hands and the machine only counts it, OPEN from when the machine
+hears it, and LEAVING from when the machine wants it closed, or its pipe has ended: what waits is written, the end is
+said, the peer's end is awaited.
 """
 
 from __future__ import annotations

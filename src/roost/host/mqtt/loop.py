@@ -41,8 +41,12 @@ _OUT: Final = select.EPOLLOUT
 class Owner:
     """Who is told; it may send, pause and hang up from within. A class, for calls of a compiled one are C calls."""
 
+    def knocked(self, link: Link) -> None:
+        """Somebody is there, and has to shake hands first."""
+        raise NotImplementedError
+
     def opened(self, link: Link) -> None:
-        """Somebody is there."""
+        """Somebody is there, and hands are shaken if they have to be."""
         raise NotImplementedError
 
     def turn(self, arrived: list[tuple[int, bytes]]) -> None:
@@ -126,6 +130,8 @@ class Poll:
         link = self._links.numbered(number)
         if link is not None and link.state == OPEN:
             self.leaving.leave(link)
+        elif link is not None and link.state == GREETING:
+            self.leaving.drop(link)
 
     def close(self) -> None:
         """Close everything at once."""
@@ -226,9 +232,9 @@ class Poll:
                 link.held_bytes = pipe.held_bytes
                 self.held.append((link.number, link.held_bytes))
         if pipe.ended and link in self._links:
-            if link.state == OPEN:
+            if link.state != LEAVING:
                 self.leaving.lost.append((link.number, pipe.ended))
-            elif link.state == GREETING:
+            if link.state == GREETING:
                 self.strangers.append((link.host, link.transport, pipe.ended))
             self.leaving.leave(link)
 
@@ -240,6 +246,7 @@ class Poll:
             self._open(link)
         else:
             self._links.set_due(link, self._clock() + self._bounds.greeting_timeout)
+            self._owner.knocked(link)
 
     def _open(self, link: Link) -> None:
         link.state = OPEN
@@ -250,6 +257,9 @@ class Poll:
         if link.state == OPEN:
             link.is_paused = False
             self._links.watch(link)
+        elif link.state == GREETING:
+            self.ungreeted += 1
+            self.leaving.end(link, "its handshake took too long")
+            self._owner.turn([])
         else:
-            self.ungreeted += link.state == GREETING
             self.leaving.drop(link)

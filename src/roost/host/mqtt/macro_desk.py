@@ -1,9 +1,12 @@
 """The desk of macros: what HTTP and the command line ask of the broker's macros (`roost.host.desk.MacroDesk`).
 
-A definition that came in is answered when it is on the disk. Macros in Python are the configuration's alone.
+A definition that came in is answered when it is on the disk, and when the node that runs it has said from which
+readings on it holds; if that takes too long, the answer says so. Macros in Python are the configuration's alone.
 
 Who defines a macro gets to see what it reads, so they have to be permitted to read all that it refers to, and what its
-state may be made of. Names that a run computes are not known then, and nobody is asked about them.
+state may be made of. Names that a run computes are not known then. So the definition says which they may be, and its
+author has to be permitted to read these; where they may not read everything, a definition that says nothing of it is
+kept to what it refers to.
 
 A run shows what it was given, so who sees it has to be one who could read that: by roles, as with results that no
 document names, and by permissions, but for who may change the macro.
@@ -12,20 +15,30 @@ document names, and by permissions, but for who may change the macro.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Final, Protocol
 
 from roost.broker.access import WHOLE
 from roost.broker.broker import Broker
-from roost.broker.macros.macros import Macros
-from roost.errors import BadMacro, Denied, MacroExists
+from roost.broker.macros.macros import Known, Macros
+from roost.broker.macros.record import Record
+from roost.errors import BadMacro, Denied, MacroExists, Unreachable
 from roost.host.mqtt.server import Server
-from roost.machine import Effect
+from roost.machine import SECOND, Effect
 from roost.naming import Name
-from roost.process.definition import PREFIX, PYTHON, Definition, definition_of
+from roost.process.definition import ANYTHING, PREFIX, PYTHON, SPARK, Definition, definition_of
 from roost.process.telling import run_told
 from roost.process.trace import Run
 
 _NOBODY: Final = b""  # the client id, which nobody has here
+ANSWER_S: Final = 3  # that the node which runs a macro has to say from which readings on a change holds
+SPARK_SILENCE: Final = 30 * SECOND  # of `roost macro spark`, which asks about once a second
+_NOT_RUN: Final = (
+    f"nobody has asked this node for it in the last {SPARK_SILENCE // SECOND} s, so nothing may run it: "
+    "start `roost macro spark` with the address of this node"
+)
+_PENDING: Final = "the node that runs it has not said yet from which readings on the last change holds"
 
 
 class Sight(Protocol):
@@ -44,10 +57,14 @@ class BrokerMacros:
         self._macros: Final = macros
         self._server: Final = server
         self._sight: Final = sight  # None: there are no roles
+        self._asked_for_spark = 0  # when a job last asked for what it is to run
 
-    def names(self) -> list[str]:
-        """All of them."""
-        return sorted(name for name, known in self._macros.known.items() if not known.is_deleted)
+    def names(self, engine: str = "") -> list[str]:
+        """All of them, or those of an engine; who asks for those on Spark runs them."""
+        if engine == SPARK:
+            self._asked_for_spark = self._server.clock()
+        there = [known.record for known in self._macros.known.values() if not known.is_deleted]
+        return sorted([each.name for each in there if not engine or _engine_of(each) == engine])
 
     def shown(self, name: str) -> dict[str, object]:
         """Tell all about one; raises `NoMacro`."""
@@ -60,10 +77,12 @@ class BrokerMacros:
             "topic": definition.topic,
             "version": record.version,
             "digest": definition.digest.hex(),
-            "effective": _uris(record.effective),
             "position": _uris(dict(record.standing.position)),
             "runs_on": "here" if known.is_here else str(Name(record.runner)) if record.runner else definition.engine,
         }
+        said |= _effective(known, "effective")
+        if definition.engine == SPARK and not 0 <= self._server.clock() - self._asked_for_spark < SPARK_SILENCE:
+            said["warning"] = _NOT_RUN
         if known.refusal:
             said["refusal"] = known.refusal
         if known.is_here:
@@ -81,16 +100,33 @@ class BrokerMacros:
             raise MacroExists(f"{definition.name}: there is such a macro; change it with PUT")
         if new is False:
             self._macros.find(definition.name)
-        self._check_reads(definition, user)
+        definition = self.permitted(definition, user)
         await self._do(definition.name, lambda now: self._broker.define_macro(definition, now))
         return self.shown(definition.name)
 
+    def permitted(self, definition: Definition, user: bytes) -> Definition:
+        """What a user wants, if they may read all that it ever will."""
+        _, references = self._macros.processor.load(definition)
+        topics = tuple(dict.fromkeys([each.topic for each in references]))
+        for topic in topics:
+            if not self._may_read(user, topic):
+                raise Denied(f"{definition.name}: it refers to {topic}, which takes the permission to read {topic}")
+        self._check_state(definition, user)
+        beyond = [each for each in definition.computed if not self._may_read(user, each)]
+        if definition.computed == ANYTHING and beyond:
+            return replace(definition, computed=topics)
+        for each in beyond:
+            raise Denied(f"{definition.name}: `computed` has {each}, which takes the permission to read {each}")
+        return definition
+
     async def delete(self, name: str, *, user: bytes) -> dict[str, object]:
-        """End one; what it was."""
+        """End one; what it was, and how far it came."""
         del user
         said = self.shown(name)
+        known = self._macros.find(name)
         await self._do(name, lambda now: self._broker.delete_macro(name, now))
-        return said
+        del said["position"]
+        return said | _effective(known, "position")
 
     async def trace(self, name: str, *, user: bytes) -> list[dict[str, object]]:
         """List its last runs, newest first, as far as the user may read what they were given."""
@@ -104,11 +140,7 @@ class BrokerMacros:
         run = self._macros.processor.trace(name).last_failure if known.is_here else None
         return None if run is None or not await self._is_shown(run, name, user) else run_told(run)
 
-    def _check_reads(self, definition: Definition, user: bytes) -> None:
-        _, references = self._macros.processor.load(definition)
-        for topic in [each.topic for each in references]:
-            if not self._may_read(user, topic):
-                raise Denied(f"{definition.name}: it refers to {topic}, which takes the permission to read {topic}")
+    def _check_state(self, definition: Definition, user: bytes) -> None:
         known = self._macros.known.get(definition.name)
         if known is None or known.is_deleted or not self._macros.standing(known).standing.state:
             return
@@ -143,6 +175,17 @@ class BrokerMacros:
         self._server.execute(change(now), now)
         known, ledger = self._macros.known[name], self._broker.core.ledger
         await self._server.until.so(lambda: ledger.safe(known.ticket))
+        with suppress(Unreachable):
+            await self._server.until.so(lambda: not known.is_asked, ANSWER_S)
+
+
+def _effective(known: Known, key: str) -> dict[str, object]:
+    """The last readings before the last change, or that they are not known yet."""
+    return {"pending": _PENDING} if known.is_asked else {key: _uris(known.record.effective)}
+
+
+def _engine_of(record: Record) -> str:
+    return "" if record.definition is None else record.definition.engine
 
 
 def _uris(numbers: dict[bytes, int]) -> dict[str, int]:

@@ -9,10 +9,9 @@ from roost.broker.macros.macros import Macros
 from roost.broker.macros.past import MacroPast
 from roost.broker.trees import Trees
 from roost.host.mqtt.config import Config
+from roost.host.mqtt.macro_checking import checked, engines
+from roost.machine import MS
 from roost.process.definition import PREFIX
-from roost.process.engine import Engine
-from roost.process.javascript import JavaScript
-from roost.process.python_code import Python
 
 if TYPE_CHECKING:
     from roost.broker.core import Core
@@ -25,17 +24,26 @@ def macros_of(config: Config, trees: Trees) -> Macros | None:
         return None
     number = trees.of(f"{PREFIX}x".encode()) if config.groups else None
     tree = None if number is None else trees.all[number]
-    engines: dict[str, Engine] = {each.language: each for each in (JavaScript(), Python())}
     macros = Macros(
-        engines,
+        engines(),
         MacroPast(),
         tree=number,
         panel=None if tree is None or tree.panel is None else tree.panel.name,
         alone=not config.node.uplinks,
         stopwatch=time.perf_counter_ns,
+        budget_ns=config.macros.turn_ms * MS,
+        share=config.macros.share,
+        most=config.macros.most,
     )
-    macros.want(config.macros.load())
+    macros.want(checked(config.macros))
     return macros
+
+
+def references_of(macros: Macros | None) -> dict[str, tuple[str, ...]]:
+    """The macros that a broker has, with what each refers to."""
+    known = {} if macros is None else macros.known
+    found = {name: None if macros is None else macros.inputs_of(PREFIX + name) for name in known}
+    return {name: filters for name, filters in found.items() if filters is not None}
 
 
 def look_back(macros: Macros, core: Core, clock: Clock) -> None:

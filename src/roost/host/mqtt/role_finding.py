@@ -79,6 +79,10 @@ class RoleJudge:
         roles, _ = await self._guests.find(user)
         return sees_all(self._keeper.policy, inputs, roles, self._keeper.inputs_of)
 
+    def roles_of(self, user: bytes) -> Roles:
+        """The user's roles as they are known now, None if they are not."""
+        return self._guests.roles_of(user)[0]
+
     def candidates(self, wanted: str) -> Sequence[str]:
         """Where anything can come for it, whatever the roles."""
         return candidates(self._keeper.policy, wanted)

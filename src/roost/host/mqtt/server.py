@@ -1,8 +1,9 @@
 """The driver of a broker: the loop's sockets and the rows' disk on one side, the `Broker` machine on the other.
 
 Everything a wake-up brought goes to the machine in one call, and what it wants is done before the wake-up ends. Answers
-of the disk, of passwords and of the clock come in turns of their own. When more waits for a disk than is good, the
-broker stops reading until less does: then everybody waits a little, and nobody's message is lost or kept in memory.
+of the disk, of passwords and of the clock come in turns of their own. When more waits for a disk, or for macros, than
+is good, the broker stops reading until less does: then everybody waits a little, and nobody's message is lost or kept
+in memory.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from roost.host.mqtt.authenticating import Authenticator
 from roost.host.mqtt.link import Bounds, Link
 from roost.host.mqtt.listener import Door, ListenerSettings
 from roost.host.mqtt.loop import Owner, Poll
+from roost.host.mqtt.observing import Observer
 from roost.host.mqtt.reload import Reloader, Sources
+from roost.host.mqtt.respite import Respite
 from roost.host.mqtt.rows import Rows
 from roost.host.mqtt.until import Until
-from roost.machine import Effect, Rejected
+from roost.machine import MS, Effect, Rejected
 from roost.process.roles.lookup_port import GiveUp, LookUp
 
 _FOREIGN: Final = {b"\x16\x03": ("TLS", "tls"), b"GET ": ("HTTP", "ws"), b"POST ": ("HTTP", "ws")}  # by how it begins
@@ -40,6 +43,7 @@ class Machine(Protocol):
     """What is driven: `roost.broker.broker.Broker`."""
 
     def start(self, now: int) -> list[Effect]: ...
+    def knocked(self, link: int, address: str, now: int) -> list[Effect]: ...
     def opened(self, link: int, peer: Peer, now: int) -> list[Effect]: ...
     def receive(self, arrived: list[tuple[int, bytes]], now: int) -> list[Effect]: ...
     def closed(self, link: int, now: int) -> list[Effect]: ...
@@ -52,7 +56,9 @@ class Machine(Protocol):
     def listening(self, wanted: bool, now: int) -> None: ...  # noqa: FBT001  as the machine has it
     def counted(self, outside: Mapping[str, int]) -> None: ...
     def tick(self, now: int) -> list[Effect]: ...
+    def stepped(self, by: int, now: int) -> list[Effect]: ...
     def deadline(self) -> int | None: ...
+    def owing(self) -> int: ...
     def reloaded(
         self, access: Access, settings: BrokerSettings, now: int, limits: Limits | None, gone: Iterable[bytes]
     ) -> list[Effect]: ...
@@ -80,9 +86,11 @@ class Server(Owner):
         self.doors: Final[list[Door]] = []  # bound: the configuration
         self.insert: Callable[[Insert], None] = self._refuse_insert
         self.is_flooded: Callable[[], bool] | None = None  # whether more comes for groups than they take
+        self.is_late: Callable[[], bool] | None = None  # whether macros have not come through what was read
         self.count_groups: Callable[[], dict[str, int]] = dict  # by the ends of `$SYS` topics
         self.look_up: Callable[[Effect], None] = self._ignore  # roles that are asked for elsewhere
         self.hear: Callable[[list[Message]], None] = self._overhear  # messages, while somebody listens
+        self.observer: Observer | None = None
         self.until: Final = Until()
         self._rows: Final = rows
         if rows is not None:
@@ -90,8 +98,10 @@ class Server(Owner):
         self.authenticator: Final = Authenticator(security, self._authenticated, self.journal)
         self._alarm: Final = Alarm(self.clock, self._tick)
         self._loop: Final = asyncio.get_running_loop()
+        self._respite: Final = Respite()
         self._stopped = False
         self._was_behind = False
+        self._stepped = self.clock.stepped
 
     def start(self) -> None:
         """Start the machine; nobody is let in before `listen`."""
@@ -136,7 +146,23 @@ class Server(Owner):
         if self._rows is not None:
             await self._rows.close()
 
+    def counts(self) -> dict[str, int]:
+        """What is counted outside of the machine, by the ends of `$SYS` topics."""
+        poll = self.poll
+        connections = {
+            "connections/cut": poll.outbox.cut,
+            "connections/refused/descriptors": poll.exhausted,
+            "connections/refused/full": poll.turned_away,
+            "connections/refused/handshake": poll.ungreeted,
+        }
+        return connections | self.authenticator.counts() | self.count_groups()
+
     # -- the owner of links
+
+    def knocked(self, link: Link) -> None:
+        """Somebody is there, and has to shake hands first."""
+        now = self.clock()
+        self._carry_out(self.machine.knocked(link.number, link.host, now), now)
 
     def opened(self, link: Link) -> None:
         """Somebody is there."""
@@ -151,15 +177,18 @@ class Server(Owner):
         """Hand on what a wake-up brought."""
         now = self.clock()
         for host, transport, why in self.poll.strangers:
-            self.journal.complain(f"refused a connection of {host} ({transport}): ", why, now)
+            self.journal.complain(f"refused a connection of {host} ({transport}): ", why, now, peer=host)
         self.poll.strangers = []
         effects: list[Effect] = []
+        owing = 0
         if self.poll.held:
             effects += self.machine.held(self.poll.held, now)
             self.poll.held = []
         if arrived:
             effects += self.machine.receive(arrived, now)
+            owing = self.machine.owing()
         self.execute(effects, now)
+        self._respite.take(owing, arrived)
 
     # -- what the machine wants
 
@@ -179,7 +208,7 @@ class Server(Owner):
                 self.journal.say("link %d is down: %s", link, why)
                 self._carry_out(self.machine.closed(link, now), now)
         if not self._stopped:
-            is_behind = self._is_behind()
+            is_behind = self.is_behind
             if is_behind != self._was_behind:
                 self._was_behind = is_behind
                 poll.listen(wanted=not is_behind)
@@ -187,6 +216,8 @@ class Server(Owner):
             self._alarm.set(self.machine.deadline(), now)
         if self.until.waiting:
             self.until.look()
+        if self.observer is not None:
+            self.observer.written()
 
     def _carry_out(self, effects: list[Effect], now: int) -> None:
         for effect in effects:
@@ -201,16 +232,24 @@ class Server(Owner):
             elif isinstance(effect, Pause):
                 self.poll.pause(effect.link, effect.until)
             elif isinstance(effect, Insert):
+                if self.observer is not None:
+                    self.observer.inserting(effect)
                 self.insert(effect)
             elif isinstance(effect, LookUp | GiveUp):
                 self.look_up(effect)
             elif isinstance(effect, Heard):
+                if self.observer is not None:
+                    self.observer.heard(effect.messages)
                 self.hear(effect.messages)
             else:
                 self.journal.write(_explained(effect), now)
 
-    def _is_behind(self) -> bool:
+    @property
+    def is_behind(self) -> bool:
+        """Whether more waits for disks or macros than is good, so that nothing is read for a while."""
         if self._rows is not None and self._rows.is_behind:
+            return True
+        if self.is_late is not None and self.is_late():
             return True
         return self.is_flooded is not None and self.is_flooded()
 
@@ -248,14 +287,11 @@ class Server(Owner):
             self.execute(self.machine.authenticated(link, verdict, now), now)
 
     def _tick(self, now: int) -> None:
-        poll = self.poll
-        connections = {
-            "connections/cut": poll.outbox.cut,
-            "connections/refused/descriptors": poll.exhausted,
-            "connections/refused/full": poll.turned_away,
-            "connections/refused/handshake": poll.ungreeted,
-        }
-        self.machine.counted(connections | self.authenticator.counts() | self.count_groups())
+        if self.clock.stepped != self._stepped:  # nothing is due before this: time passes here only
+            by, self._stepped = self.clock.stepped - self._stepped, self.clock.stepped
+            self.journal.say("the clock was set forward by %d ms: keep-alive, sessions and wills go on", by // MS)
+            self._carry_out(self.machine.stepped(by, now), now)
+        self.machine.counted(self.counts())
         self.execute(self.machine.tick(now), now)
 
 

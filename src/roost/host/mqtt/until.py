@@ -23,16 +23,16 @@ class Until:
             tuple[Callable[[], bool], asyncio.Future[None]]
         ] = []  # bound: who asks, the requests at once
 
-    async def so(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so; raises `Unreachable` after `PATIENCE_S`."""
+    async def so(self, is_so: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+        """Wait until something is so; raises `Unreachable` after that time."""
         if not is_so():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.waiting.append((is_so, future))
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(patience_s):
                     await future
             except TimeoutError:
-                raise Unreachable(f"it holds here, but is not kept after {PATIENCE_S} s: see the node's log") from None
+                raise Unreachable(f"it holds here, but is not kept after {patience_s} s: see the node's log") from None
 
     def look(self) -> None:
         """See for whom it is so."""
