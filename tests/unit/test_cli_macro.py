@@ -10,7 +10,7 @@ import pytest
 from tests.unit.test_process_engines import BEACONS, FIGURE_3, FIGURE_5, FIGURE_9, FIGURE_15, rssi_at
 
 from roost.cli import main
-from roost.cli._macro_file import excerpt
+from roost.host.mqtt.macro_checking import excerpt
 
 FAILING = {
     "bad.js": "function(){\n  t = Noctua.topic('home/tempF')\n  console.log('have', t)\n  return t.toFixed(1)\n}()\n",

@@ -201,6 +201,15 @@ def test_subscriptions_that_are_all_refused_end_it_and_some_are_told(capsys: pyt
     assert refused.value.code == 135
 
 
+def test_a_refusal_of_mqtt_3_1_1_is_told_with_what_it_may_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    client = MqttClient(options_of("sub", "-t", "ours/#", "-V", "311"), COMMANDS)
+    Subscribing(client, options_of("sub", "-t", "ours/#", "-V", "311"))
+    subscribed: Any = client.paho.on_subscribe
+    subscribed(client.paho, None, 1, [ReasonCode(PacketTypes.SUBACK, identifier=128)], None)
+    said = "roost sub: localhost:1883 refuses ours/#: no permission, or no such filter (code 128)\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_topic_alias_stands_for_the_topic_it_came_with(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     options = options_of("sub", "-t", "#", "-v", "-D", "connect", "topic-alias-maximum", "5")
     client = MqttClient(options, COMMANDS)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from roost.cli import _parser, main, mqtt
+from roost.cli._serving import within_limits
 from roost.host.mqtt.passwords import LIGHT, PasswordHash
 
 USERS = f"ann:{PasswordHash.make(b'secret', LIGHT)}\n"
@@ -46,12 +47,16 @@ def test_what_else_there_is_is_named(place: Path, capsys: pytest.CaptureFixture[
     said, warned = capsys.readouterr()
     assert "roles.yaml: role 'onwer', as 'bob' has it, is in no document of" in warned
     assert "'owner'" not in warned
-    assert said.endswith("; users: 1; http 127.0.0.1:8080; macros: 1; role documents: 1\n")
+    assert said.endswith("; users: 1; http 127.0.0.1:8080; macros in files: 1; role documents: 1\n")
 
 
 @pytest.mark.parametrize(
     ("code", "mistake"),
-    [(" ", "a.js: the code is empty"), ("1 +* 2", "a: line 1, column"), ("Noctua.topic('Noctua/a')", "a -> a")],
+    [
+        (" ", "a.js: the code is empty"),
+        ("\n1 +* 2", "a.js, line 2: a: line 2, column"),
+        ("Noctua.topic('Noctua/a')", "a.js, line 1: a: a macro cannot"),
+    ],
 )
 def test_macros_that_cannot_run_are_said(
     place: Path, capsys: pytest.CaptureFixture[str], code: str, mistake: str
@@ -102,7 +107,7 @@ def test_keys_of_groups_that_are_missing_are_said_as_a_start_would(
 ) -> None:
     monkeypatch.setenv("ROOST_HOME", str(place / "home"))
     monkeypatch.delenv("ROOST_PASSPHRASE", raising=False)
-    monkeypatch.setattr(mqtt, "start_log", lambda *, verbose: None)  # noqa: ARG005  as it is called
+    monkeypatch.setattr(mqtt, "start_log", lambda **_: None)
     said = [group_says(place, capsys, "Gate1", "Repo1", action=action) for action in ("check", "run")]
     assert "there is no key store in" in said[0]
     assert said[0] == said[1]
@@ -121,7 +126,7 @@ def test_keys_of_groups_that_are_missing_are_said_as_a_start_would(
 def test_how_many_connections_the_system_allows_is_not_said_above_an_error(
     place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mqtt, "start_log", lambda *, verbose: None)  # noqa: ARG005  as it is called
+    monkeypatch.setattr(mqtt, "start_log", lambda **_: None)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1_500, 1_500))
     monkeypatch.setattr(resource, "setrlimit", lambda _, limits: limits)
     (place / "users").write_text("ann:secret\n")
@@ -140,7 +145,7 @@ def test_fewer_connections_than_configured_are_said(
     with (place / "broker.yaml").open("a") as file:
         file.write(f"limits: {{connections: {wanted}}}\n")
     options = _parser().parse_args(["mqtt", "-c", str(place / "broker.yaml")])
-    config, sentence = mqtt._within_limits(mqtt.config_of(options))
+    config, sentence = within_limits(mqtt.source_of(options).read())
     assert config.bounds.max_links == 500
     assert sentence.startswith("lets in 500 connections at most, not 501 (limits.connections)") == is_said
     assert bool(sentence) == is_said

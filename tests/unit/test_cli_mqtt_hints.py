@@ -93,7 +93,7 @@ def test_a_plain_client_at_a_port_for_tls_hears_of_tls_websocket_and_versions(
     with server(over_tls(context)) as port:
         said = says(capsys, port)
     assert "closed the connection instead of answering: " in said
-    for letter in ("--cafile FILE", "--tls-use-os-certs", "--ws", "-V 5"):
+    for letter in ("--cafile FILE", "--tls-use-os-certs", "--ws", "-V 311"):
         assert letter in said
 
 
@@ -156,13 +156,20 @@ def test_a_version_that_is_refused_is_followed_by_those_to_use(capsys: pytest.Ca
         assert "if it does not know this version of MQTT, use -V 311 or 5" in says(capsys, port, "-V", "31")
 
 
+def test_a_server_of_mqtt_3_1_1_alone_refuses_the_default_and_the_letter_for_it_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with server(refuse_version) as port:
+        assert "unsupported protocol version (code 132); use -V 311" in says(capsys, port, status=132)
+
+
 def test_where_nothing_listens_a_server_can_be_started_or_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         port = str(gone.getsockname()[1])
     said = says(capsys, port)
-    assert "Connection refused; nothing listens there: start a server (`roost mqtt`)" in said
+    assert "Connection refused; nothing listens there: start a server (`roost up`)" in said
     assert "with -h HOST and -p PORT" in said
     assert main(["pub", "--unix", str(tmp_path / "none.sock"), "-t", "a", "-n"]) == 1
     assert "with --unix PATH" in capsys.readouterr().err

@@ -81,4 +81,4 @@ def test_a_broker_in_memory_is_to_be_sent_the_signal(tmp_path: Path, capsys: pyt
 
 def test_where_no_broker_is_there_is_nothing_to_reload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mqtt", "reload", "--store", str(tmp_path)]) == 1
-    assert f"no broker has its store in {tmp_path}: start it" in capsys.readouterr().err
+    assert f"no node or broker has its store in {tmp_path}: start it" in capsys.readouterr().err

@@ -62,7 +62,9 @@ def test_init_makes_everything_in_one_step(home: Path, capsys: pytest.CaptureFix
 def test_init_never_overwrites(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     refusal = says(capsys, "init", status=1)
-    assert "already holds keys; one more key there, as of another repo, is made by `roost keys make " in refusal
+    assert (
+        "already holds keys: `roost up` runs its node; one more key there, as of another repo, is made by " in refusal
+    )
     assert before == {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
 
 
@@ -84,7 +86,7 @@ def test_explain_a_name(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "signs" in printed
     other = says(capsys, "trust", "explain", READING.replace("Panel1", "Panel2"), status=1)
     assert "none of these keys is here" in other
-    assert "roost keys make /BigCompany/Building1/Electricity/Panel2" in other
+    assert "roost key make /BigCompany/Building1/Electricity/Panel2" in other
     assert "neither a file nor a name" in says(capsys, "trust", "explain", "Panel1", status=1)
     assert made.exists()
 

@@ -128,3 +128,33 @@ def test_at_a_terminal_it_is_asked_for_twice(
     assert "differ" in capsys.readouterr().err
     assert main(["users", "add", "alice"]) == 0
     assert read_users(tmp_path / "mqtt-users")[0].check(b"alice", b"same twice")
+
+
+def test_who_adds_users_is_told_what_makes_them_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    config = tmp_path / "roost.yaml"
+
+    def told(name: str, *more: str) -> str:
+        capsys.readouterr()
+        assert main(["users", "add", name, "--generate", *more]) == 0
+        return capsys.readouterr().err
+
+    lines = "\n  users: mqtt-users\n  permissions: permissions\n"
+    assert f"no password is asked for yet: {config} does not name this file" in told("ann")
+    config.write_text("http: false\n")
+    assert lines in told("bob")
+    assert "Then: roost up reload" in told("cid", "--json")
+    config.write_text("http: false\npermissions: rights\n")
+    assert "\n  users: mqtt-users\nThen: " in told("dan")
+    config.write_text("users: mqtt-users\npermissions: rights\n")
+    assert "no password" not in told("eve")
+    config.write_text("users: others\n")
+    assert f"names another file of users, {tmp_path / 'others'}" in told("fay")
+    assert "another file" not in told("gus", "--file", str(tmp_path / "mine"))  # of `roost mqtt`, perhaps
+    config.write_text("users: [\n")
+    assert "no password" not in told("hal")
+    config.unlink()
+    assert "no password" not in told("ida", "--file", str(tmp_path / "mine"))

@@ -1,6 +1,7 @@
-"""The `roost` command: one file per verb, each with `SUMMARY`, `arguments(parser)` and `run(arguments) -> int`.
+"""The `roost` command: one file per verb, each with `SUMMARY`, `PAGE`, `arguments(parser)` and `run(options) -> int`.
 
-Little is imported before `main` runs: an interrupt in an import is quiet only from there on.
+Little is imported before `main` runs: an interrupt in an import is quiet only from there on. What all verbs have in
+common stands beside them: exit codes in `_exit`, output in `_output`, help in `_page`, what there is in `_verbs`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from roost.cli._exit import FAILED, INTERRUPTED, UNREAD
 from roost.errors import RoostError
 
 if TYPE_CHECKING:
@@ -17,32 +19,32 @@ if TYPE_CHECKING:
 
 
 def verbs() -> list[str]:
-    """List the verbs: the modules of this package, but for those whose name begins with an underscore."""
-    import pkgutil
+    """List the verbs."""
+    from roost.cli._verbs import modules
 
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return list(modules())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; what fails is one sentence: a `RoostError`, or, unless ROOST_DEBUG is set, the system's refusal."""
-    verb = ""
+    words = sys.argv[1:] if argv is None else list(argv)
+    options: argparse.Namespace | None = None
     try:
-        arguments = _parser().parse_args(argv)
-        verb = f" {arguments.verb}"
-        return int(arguments.run(arguments))
+        from roost.cli._parsers import parser_for
+
+        options = parser_for(words).parse_args(words)
+        return int(options.run(options))
     except RoostError as error:
-        print(f"roost{verb}: {error}", file=sys.stderr)
-        return 1
+        return _failed(options, str(error), error)
     except KeyboardInterrupt:  # as early as in the imports
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # whoever reads what we print has read enough, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return UNREAD
     except OSError as error:
         if os.environ.get("ROOST_DEBUG"):
             raise
-        print(f"roost{verb}: {_sentence(error)}", file=sys.stderr)
-        return 1
+        return _failed(options, _sentence(error), error)
 
 
 def note(line: str) -> None:
@@ -51,23 +53,18 @@ def note(line: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    import argparse
-    import importlib
+    """The parser with all verbs: for who describes them, and for tests."""
+    from roost.cli._parsers import parser_for
 
-    from roost import __version__
-    from roost.cli._parsing import VerbParser
+    return parser_for(())
 
-    parser = argparse.ArgumentParser(
-        prog="roost", description="Publish, process and subscribe over named, signed data."
-    )
-    parser.add_argument("--version", action="version", version=f"roost {__version__}")
-    commands = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=VerbParser)
-    for verb in verbs():
-        module = importlib.import_module(f"{__name__}.{verb}")
-        command = commands.add_parser(verb, help=module.SUMMARY, description=module.SUMMARY)
-        module.arguments(command)
-        command.set_defaults(run=module.run)
-    return parser
+
+def _failed(options: argparse.Namespace | None, sentence: str, error: Exception) -> int:
+    from roost.cli._output import complain, wants_json
+
+    who = "roost" if options is None else f"roost {options.verb}"
+    complain(who, sentence, type(error).__name__, as_json=wants_json(options))
+    return FAILED
 
 
 def _sentence(error: OSError) -> str:

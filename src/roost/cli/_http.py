@@ -41,18 +41,6 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Take whether people or programs read the answer."""
-    parser.add_argument("--json", action="store_true", help="JSON, as the node says it")
-
-
-def show(options: argparse.Namespace, answer: object, lines: list[str]) -> int:
-    """Print an answer: as JSON if that is wanted, else these lines."""
-    for line in [json.dumps(answer, ensure_ascii=False, indent=2)] if options.json else lines:
-        print(line)
-    return 0
-
-
 def mapping_of(options: argparse.Namespace, answer: object) -> dict[str, Any]:
     """See that an answer is an object; raises `BadConfig`."""
     if not isinstance(answer, dict):
@@ -101,6 +89,23 @@ def path_of(kind: str, name: str = "", **query: str) -> str:
 
 def ask(url: str, method: str, path: str, body: object = None, user: Login | None = None) -> object:
     """Ask a node; its answer, None if it has no content. Raises `Refused`, `Disconnected`, `TimedOut`, `BadConfig`."""
+    return _asked(url, method, path, body, user)[0]
+
+
+def ask_all(options: argparse.Namespace, kind: str, what: str, user: Login | None, **query: str) -> list[Any]:
+    """Ask for a bare list, page after page; raises as `ask` does."""
+    found: list[Any] = []
+    more: dict[str, str] = {}
+    while True:
+        answer, following = _asked(options.url, "GET", path_of(kind, **query, **more), None, user)
+        found += list_of(options, answer, what)
+        if following in {"", more.get("after")}:
+            return found
+        more = {"after": following}
+
+
+def _asked(url: str, method: str, path: str, body: object, user: Login | None) -> tuple[object, str]:
+    """Ask; the answer, and where the next page begins."""
     import urllib.error
     import urllib.request
     from base64 import b64encode
@@ -117,7 +122,7 @@ def ask(url: str, method: str, path: str, body: object = None, user: Login | Non
     try:
         request = urllib.request.Request(url.rstrip("/") + path, content, headers, method=method)  # noqa: S310  checked
         with _opener().open(request, timeout=TIMEOUT_S) as answer:
-            return _read(url, answer.read(MAX_ANSWER_BYTES + 1))
+            return _read(url, answer.read(MAX_ANSWER_BYTES + 1)), answer.headers.get("Roost-Next", "")
     except urllib.error.HTTPError as error:
         with error:
             raise Refused(_said(url, error), error.code) from None
@@ -146,7 +151,7 @@ def _unreached(url: str, reason: object) -> RoostError:
     if isinstance(reason, TimeoutError):
         return TimedOut(f"cannot reach {url} within {TIMEOUT_S} s; {_NOT_A_NODE}")
     why = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
-    advice = "start one with `http: 127.0.0.1:8080` in its configuration (`roost mqtt -c FILE`), or say where it is"
+    advice = "start a node (`roost up`, unless its configuration says `http: false`), or say where it is"
     if isinstance(reason, ConnectionRefusedError):
         return Disconnected(f"cannot reach {url}: {why}; {advice} with --url")
     return Disconnected(f"cannot reach {url}: {why}; {_NOT_A_NODE}")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
-from roost.cli._engines import engines
 from roost.cli._macro_file import check, read_definitions
 from roost.cli._macro_node import definition_at
 from roost.cli._macro_past import groups_of, spooled
 from roost.cli._macro_show import brought, given_lines, iso
 from roost.cli._macro_spark import compared_on_spark, is_for_spark
-from roost.cli._progress import Progress
+from roost.cli._progress import progress_of
 from roost.errors import BadConfig
+from roost.host.mqtt.macro_checking import engines
 from roost.process.comparing import Comparing, Comparison
 from roost.process.definition import Definition
 from roost.process.telling import run_told
@@ -35,7 +34,7 @@ def diff(options: argparse.Namespace) -> int:
     old, new = _versions(options)
     check([*old, *new])
     comparing = Comparing(old, new, engines(), options.show, perf_counter_ns)
-    progress = Progress(sys.stderr)
+    progress = progress_of(options)
     with groups_of(options, comparing.filters) as groups:
         if is_for_spark(options, groups) and groups is not None:
             result, told = compared_on_spark(options, groups, (old, new), progress)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from roost.cli import note
 from roost.cli._http import ask, login_of, mapping_of, path_of
-from roost.cli._macro_node import names_of
+from roost.cli._macro_node import names_at
 from roost.cli._supervised import checkpoint_of, reach_of, supervise
 from roost.errors import RoostError
 from roost.process.definition import PYTHON, SPARK, definition_of
@@ -49,7 +49,7 @@ def run_on_spark(options: argparse.Namespace) -> int:
             except RoostError as error:
                 asking.trouble(str(error))
 
-        supervise(NAME, checkpoint, options.master, begin, job.status, look)
+        supervise(NAME, checkpoint, options, begin, job.status, look)
     return 0
 
 
@@ -76,7 +76,7 @@ class Asking:
 
         self._next = self._clock() + ASK_S
         found: list[Asked] = []
-        names = names_of(self._options, ask(self._options.url, "GET", path_of("macros"), user=self._login))
+        names = names_at(self._options, self._login, engine=SPARK)
         self._next += _PER_MACRO_S * len(names)
         for name in names:
             shown = mapping_of(self._options, ask(self._options.url, "GET", path_of("macros", name), user=self._login))

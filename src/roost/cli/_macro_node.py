@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
+from roost.cli._http import Login, ask, ask_all, list_of, login_of, mapping_of, path_of
 from roost.cli._macro_file import check, read_definitions
 from roost.cli._macro_graph import behind, check_cycles
 from roost.cli._macro_show import run_lines
+from roost.cli._output import show
 from roost.errors import BadConfig, BadMacro, MacroExists, Refused
 from roost.process.definition import PYTHON, Definition, definition_of
 
@@ -88,7 +89,7 @@ def _update(options: argparse.Namespace) -> tuple[object, list[str]]:
         answers.append(answer)
         lines.append(
             f"{each.name}: version {answer.get('version')}; the last readings of the one before: "
-            f"{_numbers(answer.get('effective'))}"
+            f"{_numbers_or_why(answer, 'effective')}"
         )
     return answers, lines
 
@@ -109,7 +110,7 @@ def _done(definitions: Sequence[Definition]) -> str:
 
 def _delete(options: argparse.Namespace) -> tuple[object, list[str]]:
     answer = mapping_of(options, ask(options.url, "DELETE", path_of("macros", options.name), user=login_of(options)))
-    return answer, [f"{options.name}: deleted; the last readings it processed: {_numbers(answer.get('position'))}"]
+    return answer, [f"{options.name}: deleted; the last readings it processed: {_numbers_or_why(answer, 'position')}"]
 
 
 def _trace(options: argparse.Namespace) -> tuple[object, list[str]]:
@@ -136,12 +137,12 @@ def _definition(options: argparse.Namespace, name: str) -> Definition:
 
 
 def _names(options: argparse.Namespace) -> list[str]:
-    return names_of(options, ask(options.url, "GET", path_of("macros"), user=login_of(options)))
+    return names_at(options, login_of(options))
 
 
-def names_of(options: argparse.Namespace, answer: object) -> list[str]:
-    """What a node answers with names; raises `BadConfig`."""
-    return [str(name) for name in list_of(options, answer, "names of macros")]
+def names_at(options: argparse.Namespace, user: Login | None, **query: str) -> list[str]:
+    """The names of a node's macros; raises as `ask` does."""
+    return [str(name) for name in ask_all(options, "macros", "names of macros", user, **query)]
 
 
 def _about(shown: Mapping[str, Any]) -> Iterator[str]:
@@ -161,6 +162,11 @@ def _about(shown: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(shown.get("last_failure"), dict):
         yield "last failure:"
         yield from run_lines(definition["name"], shown["last_failure"], definition["code"], full=True)
+
+
+def _numbers_or_why(answer: Mapping[str, Any], key: str) -> str:
+    """Readings by their streams, or why they are not known."""
+    return str(answer["pending"]) if "pending" in answer else _numbers(answer.get(key))
 
 
 def _numbers(position: object) -> str:

@@ -14,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from roost.cli._macro_file import excerpt
+from roost.host.mqtt.macro_checking import excerpt
 
 _MAX_TEXT: Final = 200  # letters of a value, or a payload
 _MAX_GIVEN: Final = 20  # samples that are shown of each reference

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from time import perf_counter_ns
 from typing import Any
 
 from roost.cli import note
-from roost.cli._engines import engines
 from roost.cli._macro_file import check, read_definitions
 from roost.cli._macro_past import Groups, groups_of, spooled
 from roost.cli._macro_show import run_lines
 from roost.cli._macro_spark import is_for_spark, tested_on_spark
-from roost.cli._progress import Progress
+from roost.cli._progress import Progress, progress_of
+from roost.host.mqtt.macro_checking import engines
 from roost.process.definition import Definition
 from roost.process.replay import Replay, Replayed
 from roost.process.telling import replayed_told
@@ -26,7 +25,7 @@ def test(options: argparse.Namespace) -> int:
     definitions = read_definitions(options.file)
     check(definitions)
     replay = Replay(definitions, engines(), stopwatch=perf_counter_ns)
-    progress = Progress(sys.stderr)
+    progress = progress_of(options)
     with groups_of(options, replay.filters) as groups:
         if is_for_spark(options, groups) and groups is not None:
             return _on_spark(options, groups, definitions, progress)

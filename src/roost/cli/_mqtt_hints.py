@@ -42,7 +42,7 @@ def why_unreachable(server: Server, error: OSError) -> str:
     said = f"cannot reach {server}: {error.strerror or error}"
     if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
         place = "--unix PATH" if server.transport == "unix" else "-h HOST and -p PORT"
-        return f"{said}; nothing listens there: start a server (`roost mqtt`), or say where it is with {place}"
+        return f"{said}; nothing listens there: start a server (`roost up`), or say where it is with {place}"
     if isinstance(error, socket.gaierror):
         return f"{said}; correct the host, which is given with -h or -L"
     return said

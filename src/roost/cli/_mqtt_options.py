@@ -123,12 +123,12 @@ def add_publishing(letters: Letters) -> None:
     add("-n", "--null-message", dest="null", action="store_true", help="an empty message")
     add("-q", "--qos", metavar="QOS", type=int, choices=(0, 1, 2), default=0, help="the QoS (default: 0)")
     add("-r", "--retain", action="store_true", help="retained")
-    add("--repeat", metavar="N", type=int, default=1, help="publish it so many times")
-    add("--repeat-delay", metavar="S", type=float, default=0.0, help="wait so many seconds in between")
+    add("--repeat", metavar="N", type=int, default=1, help="publish it so many times (default: 1)")
+    add("--repeat-delay", metavar="S", type=float, default=0.0, help="wait so many seconds in between (default: 0)")
 
 
 def add_subscribing(letters: Letters) -> None:
-    """Take to what to subscribe, and how to show it; -C and --since are those of groups too."""
+    """Take to what to subscribe, and how to show it; -C, -W and --since are those of groups too."""
     add = letters.add
     add("-t", "--topic", action="append", default=[], metavar="FILTER", help=_FILTER)
     add("-T", "--filter-out", action="append", default=[], metavar="FILTER", help="do not show these; repeatable")
@@ -142,8 +142,13 @@ def add_subscribing(letters: Letters) -> None:
     add("--retained-only", action="store_true", help="only retained messages; leave at the first other one")
     add("--retain-as-published", action="store_true", help="MQTT 5: messages keep the retain flag of their publisher")
     add("--remove-retained", action="store_true", help="clear each retained message that comes; those of -T stay")
-    add("--random-filter", metavar="PERCENT", type=float, default=100.0, help="show so many of the messages by chance")
-    add("-W", dest="wait", metavar="S", type=int, help="leave after so many seconds, with exit code 27")
+    add(
+        "--random-filter",
+        metavar="PERCENT",
+        type=float,
+        default=100.0,
+        help="show so many of the messages by chance (default: 100)",
+    )
     add("-E", dest="leave", action="store_true", help="leave once the subscriptions are acknowledged")
 
 
@@ -154,7 +159,7 @@ def _expiry(text: str) -> int:
     return seconds
 
 
-_VERSION: Final = "5, 311 (the default) or 31, with or without mqttv before it"
+_VERSION: Final = "5 (the default), 311 or 31, with or without mqttv before it"
 _VISIBLE: Final = (
     "the password; others on this machine can read it here, so better give it in ROOST_MQTT_PASSWORD, with "
     "--password-file or --ask-password"

@@ -24,8 +24,8 @@ MAX_INFLIGHT: Final = 0xFFFF
 
 
 def version_of(options: argparse.Namespace) -> int:
-    """The version to speak, as the CONNECT packet numbers it; whoever gives properties means MQTT 5."""
-    return 5 if options.properties else VERSIONS[options.version or "311"]
+    """The version to speak, as the CONNECT packet numbers it: MQTT 5, which tells refusals, unless -V is given."""
+    return 5 if options.properties else VERSIONS[options.version or "5"]
 
 
 class _Client(Client):

@@ -48,8 +48,8 @@ def request(store: Path | None, answer_s: float = ANSWER_S) -> str:
     process = owner_of(store)
     if process is None:
         raise BadConfig(
-            f"no broker has its store in {store}: start it, or name the folder of one that runs with --store DIR or "
-            "its configuration with -c FILE"
+            f"no node or broker has its store in {store}: start it, or name the configuration of one that runs with "
+            "-c FILE (of `roost mqtt`, its folder with --store DIR)"
         )
     asked = time.monotonic_ns()
     try:

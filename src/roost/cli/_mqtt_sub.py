@@ -30,6 +30,9 @@ from roost.naming.topic import TopicFilter, name_of_topic
 COMMANDS: Final = ("connect", "subscribe", "unsubscribe", "disconnect", "will")
 TIMED_OUT: Final = 27  # as mosquitto_sub
 
+_UNSPECIFIED: Final = 128  # all that MQTT 3.1.1 can say
+_UNSAID: Final = "no permission, or no such filter"
+
 
 def subscribe(options: argparse.Namespace) -> int:
     """Show messages until there were enough; the exit code."""
@@ -118,9 +121,8 @@ class Subscribing:
     ) -> None:
         refused = [(topic, reason) for topic, reason in zip(self._topics, reasons, strict=False) if reason.is_failure]
         for topic, reason in refused:
-            self._client.tell(
-                f"{self._client.server} refuses {topic}: {reason.getName().lower()} (code {reason.value})"
-            )
+            why = _UNSAID if reason.value == _UNSPECIFIED else reason.getName().lower()
+            self._client.tell(f"{self._client.server} refuses {topic}: {why} (code {reason.value})")
         if len(refused) == len(self._topics):
             code = refused[-1][1].value
             self._refusal = Refused(f"{self._client.server} refuses all subscriptions", code)

@@ -9,7 +9,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+from roost.cli._exit import USAGE
+from roost.cli._output import complain
+from roost.cli._verbs import nearest
 
 _NEGATIVE: Final = re.compile(r"-(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?$|-(inf|infinity|nan)$", re.IGNORECASE)
 
@@ -17,6 +21,7 @@ _NEGATIVE: Final = re.compile(r"-(\d[\d_]*\.?\d*|\.\d+)(e[-+]?\d+)?$|-(inf|infin
 class VerbParser(argparse.ArgumentParser):
     """The parser of a verb."""
 
+    _as_json = False
     _inside = False  # argparse comes back to `parse_known_args`, once for options and once for the others
 
     def parse_known_args(  # type: ignore[override]
@@ -26,6 +31,7 @@ class VerbParser(argparse.ArgumentParser):
         if self._inside:
             return super().parse_known_args(args, namespace)
         self._inside = True
+        self._as_json = "--json" in (args or ())
         self._negative_number_matcher = _NEGATIVE  # what argparse has does not know exponents
         if args is not None:
             args = _joined(args, self.get_default("verbatim") or ())
@@ -37,8 +43,26 @@ class VerbParser(argparse.ArgumentParser):
         finally:
             self._inside = False
         if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            options = [name for name in self._option_string_actions if name.startswith("--")]
+            like = nearest(unknown[0], options) if unknown[0].startswith("--") else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{like}")
         return found, []
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage of the verb, or in JSON if that is wanted."""
+        if self._as_json:
+            complain(self.prog, message, "Usage", as_json=True)
+            raise SystemExit(USAGE)
+        super().error(message)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  what argparse has there
+        if action.choices is not None and value not in action.choices:
+            there = [str(each) for each in action.choices]
+            is_action = isinstance(action, argparse._SubParsersAction) or action.dest == "action"
+            said = f"there is no action {value!r}" if is_action else f"invalid choice: {value!r}"
+            message = f"{said}{nearest(str(value), there)} (of {', '.join(there)})"
+            raise argparse.ArgumentError(None if is_action else action, message)
+        super()._check_value(action, value)
 
     def _parse_optional(self, arg_string: str) -> Any:  # noqa: ANN401  what argparse has there
         return None if _NEGATIVE.fullmatch(arg_string) else super()._parse_optional(arg_string)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TypeAlias
 
-from roost.cli._http import ask, list_of, login_of, mapping_of, path_of, show
+from roost.cli._http import ask, ask_all, login_of, mapping_of, path_of
+from roost.cli._output import show
 from roost.errors import BadConfig, RulesExist
 from roost.host.mqtt.config_roles import RoleSettings
 from roost.process.roles.explanation import row_line
@@ -76,7 +77,7 @@ def _counting(options: argparse.Namespace, topics: list[str]) -> str:
 
 
 def _topics(options: argparse.Namespace) -> list[object]:
-    return list_of(options, ask(options.url, "GET", path_of("rbps"), user=login_of(options)), "topics")
+    return ask_all(options, "rbps", "topics", login_of(options))
 
 
 def _asked(options: argparse.Namespace, method: str, topic: str, body: object = None) -> dict[str, object]:

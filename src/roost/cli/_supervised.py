@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from roost.cli._output import say
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -18,7 +20,7 @@ EVERY_S: Final = 5  # between two lines about how it goes
 def supervise(
     name: str,
     checkpoint: str,
-    master: str | None,
+    options: argparse.Namespace,
     begin: Callable[[SparkSession], Query],
     status: Callable[[], Mapping[str, Any]],
     look: Callable[[], None] = lambda: None,
@@ -55,9 +57,10 @@ def supervise(
             look()
         if time.monotonic() - said >= EVERY_S:
             said = time.monotonic()
-            print(summary(status()), flush=True)
+            now = status()
+            say(options, summary(now), **now)
 
-    with spark_for(f"roost {name}", master) as session:
+    with spark_for(f"roost {name}", options.master) as session:
         supervisor.run(wait, first=session)  # where Spark cannot start, nothing is to be supervised
     note("stopped; what was begun is done again by the next run, under the same names")
 

@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, counted, say
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
+from roost.cli._progress import progress_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from threading import Event
 
-    from roost.host.blocking_streams import SyncPanel
-    from roost.pipeline.archive.confirming import Confirming
     from roost.pipeline.archive.manifest import Archive, GroupArchive
 
 SUMMARY = "Archive groups as Parquet, verify what is archived, compact it."
+PAGE: Final = Page(
+    examples=(
+        ("roost archive run /BigCompany/Building1/Electricity --once", "archive what is new, and leave"),
+        (
+            'roost archive run /BigCompany/Building1/Electricity "+/Heater/#" --every 5m',
+            "some streams, every five minutes, until stopped",
+        ),
+        ("roost archive verify", "check every archived reading: signature, columns, completeness"),
+        ("roost archive status --json", "what is archived, a line of JSON per group"),
+        ("roost archive compact --group /BigCompany/Building1/Electricity", "make few files of many"),
+    ),
+    text="An archive is a folder, or anything that Spark can write, with the readings' signatures; it is read by "
+    "`roost sql`, by Spark and by whatever reads Parquet.",
+    exits={FAILED: "what is archived is not as it was signed, or not complete (verify); or failed"},
+    see=("sql", "repo", "docs/archive.md"),
+)
 
 _PAUSE: Final = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
-_AT_ONCE: Final = 128
-_DELIVERY_S: Final = 30.0
-_LOOK_S: Final = 0.05
+_COUNTS: Final = ("archived", "refused", "missing", "dropped", "uncertified")
+_FAULTS: Final = ("readings", "forged", "altered", "absent", "surplus")
 _SECONDS: Final = {None: 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -30,7 +46,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     fill = verbs.add_parser("run", help="archive what is new in a group, again and again")
     fill.add_argument("group", metavar="GROUP", help="the group's name: /BigCompany/Building1/Electricity")
-    fill.add_argument("filters", metavar="FILTER", nargs="*", help='only these streams: "+/Heater/#" (default: all)')
+    fill.add_argument(
+        "filters", metavar="FILTER", nargs="*", default=[], help='only these streams: "+/Heater/#" (default: all)'
+    )
     fill.add_argument("--to", metavar="DIR", help="the archive, a folder or a URI (default: archive in ROOST_HOME)")
     fill.add_argument("--every", metavar="TIME", default="60s", help="how often: 30s, 5m, 1h (default: 60s)")
     fill.add_argument("--once", action="store_true", help="one round, then leave")
@@ -47,9 +65,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="always, never, or boundary (the default): what a repo on this machine hands out has been verified",
     )
     fill.add_argument(
-        "--bulk", metavar="DOOR", action="append", default=[], help="a repo's bulk door: host:port or a path"
+        "--bulk",
+        metavar="DOOR",
+        action="append",
+        default=[],
+        help="a repo's bulk door: host:port or a path; repeatable",
     )
     add_at(fill)
+    add_json(fill, "a line of JSON per round")
     for action, summary in (
         ("verify", "check every archived reading: signature, columns, completeness"),
         ("compact", "make few files of many; also repairs what a killed archiver left"),
@@ -58,6 +81,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         verb = verbs.add_parser(action, help=summary)
         verb.add_argument("archive", metavar="DIR", nargs="?", help="the archive (default: archive in ROOST_HOME)")
         verb.add_argument("--group", metavar="GROUP", help="one group (default: all)")
+        add_json(verb, "a line of JSON per group")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,6 +97,8 @@ def _run(options: argparse.Namespace) -> int:
     from contextlib import ExitStack
 
     from roost.cli import note
+    from roost.cli._archive_confirming import confirming_of, deliver
+    from roost.cli._watched import WatchedSource
     from roost.errors import BadConfig, RoostError
     from roost.host.stretch_access import NEVER, Access
     from roost.naming import Name
@@ -103,7 +129,8 @@ def _run(options: argparse.Namespace) -> int:
         if isinstance(what, RoostError):
             note(f"this round failed, the next one goes on: {what}")
             return
-        print(what, flush=True)
+        counts = {key: getattr(what, key) for key in _COUNTS}
+        say(options, str(what), group=str(group), **counts, first=what.first)
         for trouble in what.first:
             note(trouble)
 
@@ -112,15 +139,15 @@ def _run(options: argparse.Namespace) -> int:
         if writer.mended:
             note(f"mended: {writer.mended} files that an archiver which was stopped had left")
         face = stack.enter_context(reached(access, note))
-        source = stack.enter_context(live(face, group, access))
+        source = WatchedSource(stack.enter_context(live(face, group, access)), progress_of(options))
         certificates = Certificates(archive.folder, certificates_of(face))
         panel = stack.enter_context(face.group(group).panel(options.confirm_as)) if options.confirm_as else None
-        confirming = None if panel is None else _confirming(panel, writer.archive)
+        confirming = None if panel is None else confirming_of(panel, writer.archive)
         rounds = Rounds(source, writer, certificates, confirming, time.time_ns, wishes)
         if options.once:
             tell(rounds.once())
             if panel is not None:
-                _deliver(panel, stopped)
+                deliver(panel, stopped)
         else:
             note(f"archiving {group} in {archive.folder.where('')}; stop with Ctrl-C")
             rounds.until(lambda: stopped.wait(pause_s), tell)
@@ -131,6 +158,7 @@ def _verify(options: argparse.Namespace) -> int:
     import time
 
     from roost.cli import note
+    from roost.cli._watched import WatchedChecker
     from roost.host.keystore import KeyStore
     from roost.host.paths import home
     from roost.pipeline.archive.certificates import Certificates
@@ -145,9 +173,13 @@ def _verify(options: argparse.Namespace) -> int:
         verifier = KeyStore(home()).verifier(time.time_ns(), Policy(certificates=room, chains=room))
         for certificate in certificates:
             verifier.learn(certificate.data, time.time_ns())  # one that has ended is kept all the same
-        report = verify(each, verifier)
+        progress = progress_of(options)
+        report = verify(each, WatchedChecker(verifier, progress, each.manifest().rows))
+        progress.end()
         good = good and report.good
-        print(f"{each.group}: {report}")
+        counts = {key: getattr(report, key) for key in _FAULTS}
+        told: dict[str, Any] = {"group": str(each.group), "good": report.good, **counts, "first": report.first}
+        say(options, f"{each.group}: {report}", **told)
         for trouble in report.first:
             note(trouble)
     return 0 if good else 1
@@ -161,7 +193,9 @@ def _compact(options: argparse.Namespace) -> int:
         with open_writer(each) as writer:
             gone = compact(writer)
             mended = f", {writer.mended} left by a stopped archiver mended" if writer.mended else ""
-            print(f"{each.group}: {gone} files fewer, {len(writer.manifest.files)} now{mended}")
+            now = len(writer.manifest.files)
+            line = f"{each.group}: {gone} files fewer, {now} now{mended}"
+            say(options, line, group=str(each.group), files_fewer=gone, files=now, mended=writer.mended)
     return 0
 
 
@@ -172,10 +206,14 @@ def _status(options: argparse.Namespace) -> int:
         manifest = each.manifest()
         days = sorted({day_of(path) for path in manifest.files})
         when = f"{days[0]} to {days[-1]}" if days else "nothing yet"
-        print(
-            f"{each.group}: {manifest.rows} readings of {len(manifest.covered.streams)} streams in "
-            f"{len(manifest.files)} files, {when}; {len(manifest.dropped)} were dropped before they could be archived"
+        counts = {"readings": manifest.rows, "streams": len(manifest.covered.streams), "files": len(manifest.files)}
+        told = {**counts, "dropped": len(manifest.dropped)}
+        line = (
+            f"{each.group}: {counted(told['readings'], 'reading')} of {counted(told['streams'], 'stream')} in "
+            f"{told['files']} files, {when}; {told['dropped']} were dropped before they could be archived"
         )
+        first, last = (str(days[0]), str(days[-1])) if days else (None, None)
+        say(options, line, group=str(each.group), **told, first_day=first, last_day=last)
     return 0
 
 
@@ -209,30 +247,3 @@ def _groups(archive: Archive, chosen: str | None) -> Iterator[GroupArchive]:
         raise BadConfig(f"{archive.folder.where('')} has no archive of {chosen or 'any group'}: {there} is there")
     for group in wanted:
         yield archive.group(group)
-
-
-def _confirming(panel: SyncPanel, archive: GroupArchive) -> Confirming:
-    """Confirm as a panel of the group, which sends what repos have not got yet."""
-    import time
-
-    from roost.pipeline.archive.confirming import STREAM, Confirming
-    from roost.wire.reading import Reading
-
-    def publish(readings: list[Reading]) -> None:
-        for at in range(0, len(readings), _AT_ONCE):  # so that they fit the panel's outbox
-            panel.publish_many([(STREAM, reading) for reading in readings[at : at + _AT_ONCE]])
-
-    return Confirming(archive, publish, time.time_ns)
-
-
-def _deliver(panel: SyncPanel, stopped: Event) -> None:
-    """Wait until a repo has what was confirmed: the next round, which would send it, may be a day away."""
-    import time
-
-    from roost.cli import note
-
-    ends = time.monotonic() + _DELIVERY_S
-    while panel.waiting and time.monotonic() < ends and not stopped.wait(_LOOK_S):
-        continue
-    if panel.waiting:
-        note(f"{panel.waiting} readings that confirm wait for a repo on the disk, the next run sends them")

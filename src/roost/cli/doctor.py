@@ -1,129 +1,76 @@
-"""`roost doctor`: what is installed, what runs compiled, which Java Spark gets, what answers, and what is missing."""
+"""`roost doctor`: look at this machine and its node, and say what is wrong and what to do about it."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import platform
-import shutil
-from importlib import metadata
+from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-SUMMARY = (
-    "Say what runs compiled, which versions and Java are here, which forwarders can be reached and what is missing."
-)
+from roost.cli._doctor_finding import HINT, WRONG, Finding
+from roost.cli._output import add_json
+from roost.cli._page import Page
 
-PACKAGES: Final = ("cryptography", "cbor2", "websockets", "python-ndn", "pyspark", "pyarrow", "pandas", "duckdb")
-TOOLS: Final = {
-    "nfd": ("the NDN forwarder that benchmarks compare with", "build it from the named-data project"),
-    "ndnsec": ("ndn-cxx's key tool, for SafeBag interoperability", "it comes with ndn-cxx"),
-    "npm": ("NDNts, for interoperability tests", "sudo apt install nodejs npm"),
-    "cc": ("compiles the hot modules", "sudo apt install gcc python3-dev"),
-}
+if TYPE_CHECKING:
+    from roost.host.mqtt.config import Config
+
 NFD_SOCKETS: Final = ("/run/nfd/nfd.sock", "/run/nfd.sock")
+
+SUMMARY = "Look at this machine and its node: what is wrong, and what to do about it."
+
+PAGE: Final = Page(
+    examples=(("roost doctor", "look at everything"), ("roost doctor --json", "the same, for programs")),
+    text="Ports, clock, disk, trust, configuration, forwarders, packages, compiled modules and the Java of Spark are "
+    "looked at. The configuration is that of -c, else the one that `roost up` would use. What a running node holds is "
+    "no mistake. A line with !! keeps a node from running as it should, one with -- is a hint.",
+    exits={1: "something is wrong that keeps a node from running as it should"},
+    see=("check-config", "up", "trust", "docs/node.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """There is nothing to choose."""
+    """Say which configuration, and which other forwarder."""
+    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="the configuration of the node")
     parser.add_argument("--uri", metavar="URI", help="also try this forwarder")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the report; 1 if something that Roost needs is missing."""
+    """Print the report; 1 if something is wrong."""
+    from roost import __version__
+    from roost.cli._output import counted, show
+
+    about = f"roost {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    found = examine(options.config, options.uri)
+    wrong = sum(each.level == WRONG for each in found)
+    hints = sum(each.level == HINT for each in found)
+    lines = [about]
+    for area, findings in groupby(found, key=lambda each: each.area):
+        lines += ["", area, *[line for each in findings for line in each.lines()]]
+    lines += ["", f"{wrong or 'nothing'} wrong, {counted(hints, 'hint')}"]
+    show(options, {"about": about, "healthy": not wrong, "findings": [each.told() for each in found]}, lines)
+    return 1 if wrong else 0
+
+
+def examine(file: Path | None, uri: str | None) -> list[Finding]:
+    """Look at everything."""
     import asyncio
 
-    from roost import __version__
+    from roost.cli import _doctor_machine, _doctor_node, _doctor_software
+    from roost.cli._doctor_trust import trust
+    from roost.cli._up_config import find_source
+    from roost.host.paths import home
 
-    print(f"roost {__version__}, Python {platform.python_version()} on {platform.system()} {platform.machine()}")
-    missing = _packages()
-    _compiled()
-    _spark()
-    asyncio.run(_forwarders(options.uri, [path for path in NFD_SOCKETS if Path(path).exists()]))
-    _tools()
-    return 1 if missing else 0
-
-
-def _packages() -> list[str]:
-    missing: list[str] = []
-    print("\npackages")
-    for package in PACKAGES:
-        try:
-            print(f"  {package:14} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            missing.append(package)
-            print(f"  {package:14} missing: pip install {package}")
-    return missing
-
-
-def compiled_modules() -> tuple[list[str], list[str]]:
-    """Sort the modules of roost into compiled and interpreted ones."""
-    import pkgutil
-
-    import roost
-
-    compiled: list[str] = []
-    interpreted: list[str] = []
-    for module in pkgutil.walk_packages(roost.__path__, "roost."):
-        spec = importlib.util.find_spec(module.name)
-        if spec is not None and spec.origin is not None:
-            (interpreted if spec.origin.endswith(".py") else compiled).append(module.name)
-    return compiled, interpreted
-
-
-def _compiled() -> None:
-    compiled, interpreted = compiled_modules()
-    print(f"\ncompiled: {len(compiled)} modules, interpreted: {len(interpreted)}")
-    for name in compiled:
-        print(f"  {name}")
-    if not compiled:
-        print("  everything runs interpreted, which works and is slower: `pip install .` with a C compiler compiles it")
-
-
-def _spark() -> None:
-    from roost.errors import RoostError
-    from roost.pipeline import class_archive
-    from roost.pipeline.java import find_java
-
-    print("\npipelines")
-    try:
-        java = find_java()
-    except RoostError as error:
-        print(f"  java          {error}")
-        return
-    print(f"  java          {java.version} in {java.home} ({java.source})")
-    archive = class_archive.existing(java)
-    print(f"  class archive {archive or 'none yet, so Spark starts slowly; it is built when the first pipeline ends'}")
-
-
-async def _forwarders(uri: str | None, nfd_sockets: list[str]) -> None:
-    from roost.errors import RoostError
-    from roost.host import ACCEPT_ANY, connect
-    from roost.host.locate import locate
-
-    print("\nforwarders")
-    try:
-        address, source = locate()
-        print(f"  by default    {address or 'a node inside each program'} ({source})")
-    except RoostError as error:
-        print(f"  by default    {error}")
-        address = None
-    candidates = [str(address)] if address is not None else []
-    candidates += [f"unix://{path}" for path in nfd_sockets]
-    candidates += [uri] if uri else []
-    for candidate in dict.fromkeys(candidates):
-        try:
-            async with connect(candidate, verifier=ACCEPT_ANY) as face:
-                status = await face.fetch(
-                    "/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True, lifetime_ms=1000, tries=1
-                )
-            print(f"  {candidate}    answers ({status.name.at(-2)})")
-        except RoostError as error:
-            print(f"  {candidate}    {error}")
-
-
-def _tools() -> None:
-    print("\noptional tools")
-    for tool, (purpose, command) in TOOLS.items():
-        path = shutil.which(tool)
-        print(f"  {tool:8} {path}" if path else f"  {tool:8} missing ({purpose}): {command}")
+    config: Config | None
+    found, config = _doctor_node.configuration(find_source(file))
+    if config is not None:
+        found += _doctor_node.ports(config)
+    found += _doctor_machine.clock()
+    if config is not None:
+        found += _doctor_machine.disk(config.store)
+    found += trust(home())
+    others = [f"unix://{path}" for path in NFD_SOCKETS if Path(path).exists()] + ([uri] if uri else [])
+    found += asyncio.run(_doctor_node.forwarders(others))
+    found += _doctor_software.packages() + _doctor_software.compilation()
+    return found + _doctor_software.pipelines() + _doctor_software.tools()

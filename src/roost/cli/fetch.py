@@ -9,7 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
 
 if TYPE_CHECKING:
     from roost.host import Face, FetchSettings
@@ -17,6 +20,23 @@ if TYPE_CHECKING:
     from roost.wire import Data
 
 SUMMARY = "Fetch a Data or a whole segmented object, verify it and write its content."
+PAGE: Final = Page(
+    examples=(
+        (
+            "roost fetch /BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1 --pretty",
+            "a reading: name, signature and content",
+        ),
+        ("roost fetch /BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1 --json", "the same for programs"),
+        (
+            "roost fetch /BigCompany/Building1/Electricity/Panel1/manual -o manual.txt",
+            "what `roost serve` serves, into a file",
+        ),
+    ),
+    text="Which of the two it is need not be said: while the Data of exactly that name is asked for, so is whether "
+    "there are segments below it, and what is there first is fetched. What is not signed by who should "
+    "have is not written.",
+    see=("serve", "stream", "trust", "docs/client.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node)",
     )
     parser.add_argument("--accept-any", action="store_true", help="do not verify who made it")
+    add_json(parser, "name, signature and content in JSON; what is no text is in base64")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,6 +98,11 @@ async def _fetch(options: argparse.Namespace) -> None:
             if error.reason != NO_ROUTE:
                 raise
             raise Nacked(f"{error}: nobody serves this name here, or its route is missing", error.reason) from None
+    if options.json:
+        if options.output is not None:
+            _write(data.content, options.output)
+        show(options, _told(data, options.output), ())
+        return
     _write(pretty(data).encode() if options.pretty else data.content, options.output)
 
 
@@ -127,11 +153,40 @@ async def _is_object(face: Face, name: Name, lifetime_ms: int, tries: int) -> bo
 
 
 async def _fetch_object(face: Face, name: Name, settings: FetchSettings, options: argparse.Namespace) -> None:
-    if options.pretty:
+    if options.pretty and not options.json:
         async for data in face.fetch_segments(name, settings):
             print(f"{data.name}  {len(data.content)} bytes  {data.signature!r}")
         return
-    _write(await face.fetch_object(name, settings), options.output)
+    content = await face.fetch_object(name, settings)
+    if options.json:
+        if options.output is not None:
+            _write(content, options.output)
+        show(options, {"name": str(name), **_content(content, options.output)}, ())
+        return
+    _write(content, options.output)
+
+
+def _told(data: Data, output: Path | None) -> dict[str, Any]:
+    """What is told of a Data in JSON."""
+    return {
+        "name": str(data.name),
+        "type": data.content_type,
+        "freshness_ms": data.freshness_ms,
+        "signature": repr(data.signature),
+        "digest": data.implicit_digest.hex(),
+        **_content(data.content, output),
+    }
+
+
+def _content(content: bytes, output: Path | None) -> dict[str, Any]:
+    if output is not None:
+        return {"size_bytes": len(content), "file": str(output)}
+    from base64 import b64encode
+
+    try:
+        return {"size_bytes": len(content), "content": content.decode()}
+    except UnicodeDecodeError:
+        return {"size_bytes": len(content), "content": None, "base64": b64encode(content).decode()}
 
 
 def _at_least_one(given: int | None, default: int, option: str) -> int:

@@ -5,10 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
+
 if TYPE_CHECKING:
     from roost.hicn import Prefix
 
-SUMMARY = "Run a forwarder of hybrid ICN (names in IPv6) on UDP, on this machine only unless told otherwise."
+SUMMARY = "Run a forwarder of hybrid ICN: names in IPv6, over UDP."
+PAGE: Final = Page(
+    examples=(
+        ("roost hicn", "a forwarder for the programs of this machine, on 127.0.0.1:9695"),
+        ("roost hicn --route abcd::/16=10.0.0.7:9695", "a prefix is asked of another machine"),
+        ("roost hicn --udp 127.0.0.1:0 --json", "on any free port, which is told in JSON"),
+    ),
+    text="On this machine only unless told otherwise. It runs until it is stopped (SIGINT, SIGTERM).",
+    see=("flips", "node", "docs/hicn.md"),
+)
 
 _UDP: Final = "127.0.0.1:9695"
 _MAX_COST: Final = 0xFFFF
@@ -31,8 +43,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="ask there for a prefix, such as abcd::/16=10.0.0.7:9695; connects too; repeatable",
     )
+    parser.add_argument(
+        "--tun",
+        metavar="NAME=LOCATOR[,PREFIX]",
+        action="append",
+        default=[],
+        help="make a TUN device for raw IPv6, with this address of ours in it, and ask there for a prefix: "
+        "hicn0=fd00::1,abcd::/16; repeatable",
+    )
     parser.add_argument("--cache", metavar="PACKETS", type=int, default=100_000, help="Data to keep (default: 100000)")
     parser.add_argument("--verbose", action="store_true", help="say when faces come")
+    add_json(parser, "what happens as lines of JSON: listening, ready, stopped")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,10 +66,11 @@ def run(options: argparse.Namespace) -> int:
     listen = listen_of(options.udp or [_UDP])
     peers = [peer_of(text) for text in options.connect]
     routes = [route_of(text) for text in options.route]
+    tuns = [tun_of(text) for text in options.tun]
     if options.cache < 0:
         raise BadConfig("--cache is at least 0")
     start_log(verbose=options.verbose)
-    asyncio.run(_serve(listen, peers, routes, options.cache))
+    asyncio.run(_serve(options, listen, peers, routes, tuns))
     return 0
 
 
@@ -96,8 +118,24 @@ def route_of(text: str) -> Route:
     return Prefix.parse(prefix), peer_of(place), int(cost) if comma else 1
 
 
+def tun_of(text: str) -> tuple[str, str, Prefix | None]:
+    """Read `NAME=LOCATOR`, with `,PREFIX` or without."""
+    from roost.errors import BadConfig
+    from roost.hicn import Prefix
+
+    name, equals, rest = text.partition("=")
+    locator, comma, prefix = rest.partition(",")
+    if not equals or not name or not locator:
+        raise BadConfig(f"{text!r} is no TUN device: write hicn0=fd00::1, and to ask there hicn0=fd00::1,abcd::/16")
+    return name, locator, Prefix.parse(prefix) if comma else None
+
+
 async def _serve(
-    listen: list[tuple[str, int]], peers: list[tuple[str, int]], routes: list[Route], store_packets: int
+    options: argparse.Namespace,
+    listen: list[tuple[str, int]],
+    peers: list[tuple[str, int]],
+    routes: list[Route],
+    tuns: list[tuple[str, str, Prefix | None]],
 ) -> None:
     import asyncio
     import random
@@ -113,20 +151,23 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  it chooses next hops
-    forwarder = HicnForwarder(HicnSettings(store_packets=store_packets), randomness)
+    forwarder = HicnForwarder(HicnSettings(store_packets=options.cache), randomness)
     async with HicnServer(forwarder) as server:
         for address in listen:
-            print(f"listening on {server.listen(*address)}", flush=True)
+            where = str(server.listen(*address))
+            say(options, f"listening on {where}", event="listening", uri=where)
         for peer in peers:
             server.connect(*peer)
         for prefix, peer, cost in routes:
             server.add_route(prefix, server.connect(*peer), cost)
+        for name, locator, wanted in tuns:
+            face = server.open_tun(name, locator)
+            if wanted is not None:
+                server.add_route(wanted, face)
         calm_collector()
-        print("ready; stop with Ctrl-C", flush=True)
+        say(options, "ready; stop with Ctrl-C", event="ready")
         await stopped.wait()
         faces = len(server.peers)
-    print(
-        f"stopped; {faces} faces closed, {server.journal.rejected} packets refused, "
-        f"{forwarder.hits} Interests answered from the cache",
-        flush=True,
-    )
+    refused, hits = server.journal.rejected, forwarder.hits
+    line = f"stopped; {faces} faces closed, {refused} packets refused, {hits} Interests answered from the cache"
+    say(options, line, event="stopped", faces=faces, refused=refused, hits=hits)

@@ -1,4 +1,4 @@
-"""`roost init`: a trust anchor, this node's keys and a starter policy, in one step.
+"""`roost init`: a trust anchor, this node's keys, a starter policy and a configuration for `roost up`, in one step.
 
 `roost init --join ANCHOR --schema FILE`: a home that trusts what another machine trusts, and has no keys yet.
 """
@@ -9,8 +9,18 @@ import argparse
 import os
 import time
 from pathlib import Path
+from typing import Final
 
-SUMMARY = "make a trust anchor, this node's keys and a starter policy"
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
+
+SUMMARY = "Make a trust anchor, this node's keys, a starter policy and a configuration for `roost up`."
+
+PAGE: Final = Page(
+    examples=(("roost init --company BigCompany --building Hall", "make the keys of a first node"),),
+    text="Everything goes into ROOST_HOME (~/.roost), for you only. What is there already is never touched.",
+    see=("up", "key", "trust", "invite", "docs/trust.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +30,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--department", action="append", default=[], help="a department; may be given again")
     parser.add_argument("--campus", action="append", default=[], help="a campus-wide group; may be given again")
     parser.add_argument(
-        "--system", default="Electricity", help="the group of this node, e.g. Electricity or Env/floor1"
+        "--system", default="Electricity", help="the group of this node (default: Electricity), e.g. Env/floor1"
     )
-    parser.add_argument("--panel", default="Panel1", help="the panel that this node is")
+    parser.add_argument("--panel", default="Panel1", help="the panel that this node is (default: Panel1)")
     parser.add_argument("--repo", action="append", help="a repo of the group; may be given again (default Repo1)")
-    parser.add_argument("--kind", choices=("ecdsa", "ed25519", "rsa"), default="ecdsa", help="kind of the keys")
+    parser.add_argument(
+        "--kind", choices=("ecdsa", "ed25519", "rsa"), default="ecdsa", help="kind of the keys (default: ecdsa)"
+    )
     parser.add_argument(
         "--join",
         metavar="ANCHOR",
@@ -32,6 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="trust this anchor certificate instead of making one, and make no keys",
     )
     parser.add_argument("--schema", metavar="FILE", type=Path, help="with --join: the schema.lvs of the other machine")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,9 +54,19 @@ def run(options: argparse.Namespace) -> int:
 
     where = home()
     if finish(where):
-        print(f"finished the key store in {where}, which an interrupted `roost init` had made; see: roost keys list")
-        return 0
+        said = f"finished the key store in {where}, which an interrupted `roost init` had made; see: roost key list"
+        line, file = _node(where)
+        return show(options, {"home": where, "finished": True, "configuration": file}, [said, line])
     return _join(options, where) if options.join or options.schema else _found(options, where)
+
+
+def _node(where: Path) -> tuple[str, Path]:
+    """Write a configuration for the node of this home, unless there is one; what is said of it, and where it is."""
+    from roost.cli._up_config import FILE, groups_at_home, write_starter
+
+    file = where / FILE
+    is_new = write_starter(file, groups_at_home())
+    return f"  node    {file}{'' if is_new else ', which was there and stays as it is'}", file
 
 
 def _join(options: argparse.Namespace, where: Path) -> int:
@@ -55,7 +78,7 @@ def _join(options: argparse.Namespace, where: Path) -> int:
 
     if not (options.join and options.schema):
         raise BadConfig(
-            "--join and --schema go together: on the other machine, `roost keys certificate` writes its anchor "
+            "--join and --schema go together: on the other machine, `roost key certificate` writes its anchor "
             "certificate into a file, and schema.lvs is in its home"
         )
     if options.company is not None or options.building or options.department or options.campus:
@@ -76,13 +99,16 @@ def _join(options: argparse.Namespace, where: Path) -> int:
     with new_store(where) as store:
         store.save_anchor(anchor)
         store.save_schema(rules)
-    print(f"made a key store in {where}, for you only (0700), with no keys yet")
-    print(f"  anchor  {anchor.name}")
-    print(f"          SHA-256 {anchor.data.implicit_digest.hex()}: compare it with what the other machine says")
-    print(f"  policy  {where / 'schema.lvs'}")
-    print("next")
-    print("  a key for this machine:   roost keys make NAME, which says how to have it certified")
-    return 0
+    policy, digest = where / "schema.lvs", anchor.data.implicit_digest.hex()
+    lines = [
+        f"made a key store in {where}, for you only (0700), with no keys yet",
+        f"  anchor  {anchor.name}",
+        f"          SHA-256 {digest}: compare it with what the other machine says",
+        f"  policy  {policy}",
+        "next",
+        "  a key for this machine:   roost key make NAME, which says how to have it certified",
+    ]
+    return show(options, {"home": where, "anchor": anchor.name, "sha256": digest, "policy": policy}, lines)
 
 
 def _found(options: argparse.Namespace, where: Path) -> int:
@@ -121,16 +147,24 @@ def _found(options: argparse.Namespace, where: Path) -> int:
             store.save_identity(made[str(place.name)])
         store.save_schema(rules)
 
-    print(f"made a key store in {where}, for you only (0700)")
-    print(f"  anchor  {anchor.certificate.name}")
-    for name in list(made)[1:]:
-        print(f"  key     {made[name].certificate.name}")
-    print(f"  policy  {where / 'schema.lvs'}")
+    policy, keys = where / "schema.lvs", [made[name].certificate.name for name in list(made)[1:]]
+    line, file = _node(where)
     sample = group.stream(options.panel, "Heater", "Voltage").reading(1)
-    print("next")
-    print(f"  who may publish what:     roost trust explain {sample}")
-    print(f"  publish a file:           roost node & roost serve {group.panel(options.panel).name}/hello FILE")
-    print(f"  fetch and check it:       roost fetch {group.panel(options.panel).name}/hello")
-    print("  all keys:                 roost keys list")
-    print(f"  put the anchor in a safe: roost keys export {company.root.name} FILE")
-    return 0
+    lines = [
+        f"made a key store in {where}, for you only (0700)",
+        f"  anchor  {anchor.certificate.name}",
+        *[f"  key     {name}" for name in keys],
+        f"  policy  {policy}",
+        line,
+        "next",
+        "  run this machine's node:  roost up",
+        f"  publish a reading:        roost pub {group.name} {options.panel} Heater/Voltage 229.5 --unit V",
+        f"  see what is published:    roost sub {group.name}",
+        f"  publish a file:           roost serve {group.panel(options.panel).name}/hello FILE",
+        f"  fetch and check it:       roost fetch {group.panel(options.panel).name}/hello",
+        f"  who may publish what:     roost trust explain {sample}",
+        "  all keys:                 roost key list",
+        f"  put the anchor in a safe: roost key export {company.root.name} FILE",
+    ]
+    told = {"anchor": anchor.certificate.name, "keys": keys, "policy": policy, "configuration": file}
+    return show(options, {"home": where} | told, lines)

@@ -7,15 +7,35 @@ dropped is told, and no fault.
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
     from roost.errors import RoostError
     from roost.host.face import Face
+    from roost.pipeline.ancestry_report import Ancestry
 
-SUMMARY = "Check where a computed reading comes from: its inputs, theirs, and so on, each fetched and verified."
+SUMMARY = "Check where a computed reading comes from, back to the raw readings."
+PAGE: Final = Page(
+    examples=(
+        (
+            "roost lineage /BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1",
+            "a raw reading comes from nothing",
+        ),
+        (
+            "roost lineage /BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1 --depth 2 --json",
+            "two levels at most, for programs",
+        ),
+    ),
+    text="Its inputs, theirs, and so on: each is fetched and verified, and a level says who signed, which program made "
+    "it, and what is missing. What retention has dropped is told, and no fault.",
+    exits={FAILED: "something it comes from is missing, or not signed by who should have; or failed"},
+    see=("stream", "trust", "pipeline", "docs/pipelines.md"),
+)
 
 _BELOW_GROUP: Final = 3  # panel, device, metric; a topic of MQTT may have more levels
 _LIKE: Final = 3  # streams that are named when one is not there
@@ -29,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", metavar="N", type=int, help="go back at most so many levels (default 16)")
     parser.add_argument("--max", metavar="N", type=int, help="fetch at most so many readings (default 100000)")
     add_at(parser)
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -55,8 +76,32 @@ async def _lineage(options: argparse.Namespace) -> int:
             ancestry = await trace(face, options.name, max_depth=depth, max_readings=readings)
         except Unreachable as error:  # the reading itself
             raise await _absent(face, options.name, error) from None
-    print(ancestry.text())
+    show(options, _told(ancestry), [ancestry.text()])
     return 0 if ancestry.is_sound else 1
+
+
+def _told(ancestry: Ancestry) -> dict[str, Any]:
+    levels = [
+        [
+            {
+                "stream": str(origin.inputs.stream),
+                "low": origin.inputs.low,
+                "high": origin.inputs.high,
+                "verified": origin.verified,
+                "raw": origin.raw,
+                "signers": [str(signer) for signer in origin.signers],
+                "makers": [{"job": maker.job, "program": maker.program.hex()} for maker in origin.makers],
+                "unnamed": origin.unnamed,
+                "dropped": origin.dropped,
+                "missing": list(origin.missing),
+                "refused": [{"number": number, "reason": reason} for number, reason in origin.refused],
+            }
+            for origin in level
+        ]
+        for level in ancestry.levels
+    ]
+    said = {"sound": ancestry.is_sound, "whole": ancestry.is_whole, "cut": ancestry.is_cut, "raw": ancestry.raw}
+    return {"name": str(ancestry.name), **said, "levels": levels}
 
 
 async def _absent(face: Face, reading: str, error: RoostError) -> RoostError:

@@ -11,11 +11,41 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from roost.cli._http import URL, add_json, add_node
+from roost.cli._exit import FAILED, USAGE
+from roost.cli._http import URL, add_node
+from roost.cli._output import add_json
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
 from roost.cli._supervised import add_reach
 
-SUMMARY = "Try macros on past readings, compare versions of them, and see, change and trace those of a node."
+SUMMARY = "Try macros on past readings, compare versions, see and change those of a node."
+PAGE: Final = Page(
+    examples=(
+        ("roost macro test celsius.js --on readings.csv", "every run over the readings of a file"),
+        (
+            "roost macro test celsius.js --group /BigCompany/Building1/Electricity --since 7d --json",
+            "over a week of a group, for programs",
+        ),
+        ("roost macro diff old.js new.js --on readings.csv", "where two versions differ"),
+        (
+            "roost macro spark --group /BigCompany/Building1/Electricity --panel Macros --user alice",
+            "the macros of a node with engine: spark",
+        ),
+        ("roost macro list --user alice", "the macros of a node"),
+        ("roost macro show celsius --user alice --json", "one of them, with its version, position and counters"),
+        ("roost macro add celsius.yaml --user alice", "have a node run it from now on"),
+        ("roost macro update celsius.yaml --user alice", "instead of the one it has"),
+        ("roost macro trace celsius --user alice", "its last runs: inputs, log, output or failure"),
+        ("roost macro delete celsius --user alice", "end it"),
+    ),
+    text="`test` and `diff` run macros here, over readings of a file or past readings of groups; nothing is published. "
+    "`spark` runs those of a node that have outgrown it. The others ask a node over HTTP.",
+    exits={
+        FAILED: "there were failures (test) or differences (diff); or failed",
+        USAGE: "the command line cannot be understood, or the macros could not be tried (test, diff)",
+    },
+    see=("role", "pipeline", "docs/macros.md", "docs/http.md"),
+)
 
 _SHOWN: Final = 10  # differences
 _FILE: Final = "YAML or JSON with one macro or a list, or code alone: NAME.js, NAME.py"
@@ -66,6 +96,7 @@ def _add_spark(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--home", metavar="DIR", default="", help="keys and trust (default: ROOST_HOME)")
     add_reach(verb)
     add_node(verb)
+    add_json(verb, "a line of JSON every few seconds: how it goes")
 
 
 def _add_past(parser: argparse.ArgumentParser) -> None:

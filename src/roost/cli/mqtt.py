@@ -6,20 +6,29 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from roost.cli.node import calm_collector, start_log
+from roost.cli._output import add_json
+from roost.cli._page import Page
+from roost.cli.node import start_log
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from roost.host.mqtt.config import Config
+    from roost.cli._config_source import ConfigSource
+    from roost.host.mqtt.config_file import Said
     from roost.host.mqtt.running import Running
 
-_OTHER_FILES: Final = 1_000  # of the store, the listeners and Python
-
-_RELOADED: Final = "reloaded users, permissions, certificates, authentication, roles, macros and limits"
-
 SUMMARY = "Run an MQTT broker (3.1.1 and 5.0), on this machine only unless it is told who its users are."
+
+PAGE: Final = Page(
+    examples=(
+        ("roost mqtt --listen 127.0.0.1:1883 --store sessions", "a broker with its sessions in this folder"),
+        ("roost mqtt sample > broker.yaml", "a configuration with every key and its default"),
+        ("roost mqtt check -c broker.yaml", "say what is wrong with it"),
+        ("roost mqtt reload -c broker.yaml", "have the broker that runs read again who may come in"),
+    ),
+    text="This is the broker alone, with flags. `roost up` runs a whole node from the same configuration.",
+    see=("up", "check-config", "users", "pub", "sub", "docs/mqtt.md", "docs/configuration.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,63 +59,88 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--durability", choices=("disk", "received"), help="when messages are acknowledged")
     parser.add_argument("--verbose", action="store_true", help="say when clients come and go")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Do it."""
     import asyncio
+    from functools import partial
 
+    from roost.cli._mqtt_reload import request
+    from roost.cli._output import show
+    from roost.cli._serving import Told, serve
     from roost.host.mqtt.turnstile import BrokerLoop
 
     if options.action == "sample":
-        print(_sample(), end="")
+        print(sample(), end="")
         return 0
-    config = config_of(options)
+    source = source_of(options)
+    config = source.read()
     if options.action == "check":
-        return _check(config)
+        return check(options, source)
     if options.action == "reload":
-        return _reload(config)
-    start_log(verbose=options.verbose)
+        said = request(config.store)
+        return show(options, {"reloaded": said}, [said])
+    start_log(verbose=options.verbose, web=config.web)
     with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-        runner.run(_serve(config, lambda: config_of(options)))
+        runner.run(serve(config, source, Told(partial(_line, options), started=partial(_tell, options))))
     return 0
 
 
-def config_of(options: argparse.Namespace) -> Config:
-    """Read the file, if there is one, and put in what the flags say; raises `BadConfig`."""
-    from roost.host.mqtt.config import read_config
-    from roost.host.paths import home
+def source_of(options: argparse.Namespace) -> ConfigSource:
+    """The file, if there is one, with what the flags say put in; raises `BadConfig` for flags that cannot be."""
+    from roost.cli._config_source import ConfigSource
 
-    said = dict(_read(options.config)) if options.config is not None else {}
+    flags: Said = {key: getattr(options, key) for key in ("store", "durability") if getattr(options, key) is not None}
     listeners = _listeners(options)
     if listeners:
-        said["listeners"] = listeners
-    for key in ("store", "durability"):
-        if getattr(options, key) is not None:
-            said[key] = getattr(options, key)
+        flags["listeners"] = listeners
     for key in ("users", "permissions"):
         if getattr(options, key) is not None:
-            said[key] = str(Path(getattr(options, key)).absolute())
-    folder = options.config.absolute().parent if options.config is not None else Path.cwd()
-    return read_config(said, folder, home())
+            flags[key] = str(Path(getattr(options, key)).absolute())
+    return ConfigSource(options.config, lambda said: said | flags)
 
 
-def _read(path: Path) -> Mapping[str, object]:
-    import yaml
+def sample() -> str:
+    """The configuration with every key and its default."""
+    from importlib.resources import files
 
+    return (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
+
+
+def check(options: argparse.Namespace, source: ConfigSource) -> int:
+    """Say whether a configuration and its files can run; raises `BadConfig` with all mistakes."""
+    from roost.cli import note
+    from roost.cli._config_check import check as read_all
+    from roost.cli._output import show
     from roost.errors import BadConfig
 
     try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadConfig(f"{path} cannot be read: {error.strerror}; `roost mqtt sample` prints one") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path} is no YAML: {error}") from None
-    if said is None:
-        return {}
-    if not isinstance(said, dict):
-        raise BadConfig(f"{path}: there are no keys; `roost mqtt sample` prints a configuration")
-    return said
+        checked = read_all(source.read())
+    except BadConfig as error:
+        raise BadConfig(source.place(str(error))) from None
+    warnings = [source.place(warning) for warning in checked.warnings]
+    for warning in warnings:
+        note(warning)
+    answer = {"can_run": True, "parts": checked.parts, "warnings": warnings}
+    return show(options, answer, [f"can run: {'; '.join(checked.parts)}"])
+
+
+def _line(options: argparse.Namespace, line: str, told: Mapping[str, object]) -> None:
+    from roost.cli._output import say
+
+    say(options, line, **told)
+
+
+def _tell(options: argparse.Namespace, running: Running) -> None:
+    from roost.cli._output import say
+
+    for uri in running.uris:
+        say(options, f"listening on {uri}", listening=uri)
+    store, sessions = running.config.store, running.broker.statistics().sessions
+    where = f"keeps sessions in {store}" if store is not None else "keeps sessions in memory only"
+    say(options, f"{where}; sessions so far: {sessions}", store=store, sessions=sessions)
 
 
 def _listeners(options: argparse.Namespace) -> list[dict[str, object]]:
@@ -122,147 +156,3 @@ def _listeners(options: argparse.Namespace) -> list[dict[str, object]]:
     flags: tuple[tuple[str, str, dict[str, str]], ...]
     flags = (("listen", "tcp", {}), ("tls", "tls", files), ("ws", "ws", {}), ("wss", "wss", files))
     return [{transport: address, **more} for flag, transport, more in flags for address in getattr(options, flag) or []]
-
-
-def _sample() -> str:
-    from importlib.resources import files
-
-    return (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
-
-
-def _within_limits(config: Config) -> tuple[Config, str]:
-    """Have as many open files as the system allows, and let in no more clients than leaves some for the store.
-
-    The sentence says so if that is fewer than the configuration has.
-    """
-    import resource
-    from dataclasses import replace
-
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    room = max(1, most - _OTHER_FILES)
-    if most == resource.RLIM_INFINITY or config.bounds.max_links <= room:
-        return config, ""
-    fewer = replace(config, bounds=replace(config.bounds, max_links=room))
-    return fewer, (
-        f"lets in {room} connections at most, not {config.bounds.max_links} (limits.connections): the system allows "
-        f"this process {most} open files (ulimit -Hn)"
-    )
-
-
-def _check(config: Config) -> int:
-    """Read everything that running it would read before anybody is let in; raises `BadConfig` with all mistakes.
-
-    Keys of groups come last, and the first that is missing is a `NoKey`.
-    """
-    from roost.cli import note
-    from roost.errors import BadConfig
-    from roost.host.clock import Clock
-    from roost.host.keystore import KeyStore
-    from roost.host.mqtt.config import sources_of
-    from roost.host.mqtt.config_groups import check_keys
-    from roost.host.mqtt.reload import load
-    from roost.host.paths import home
-
-    count, wrong = _macros(config)
-    try:
-        security = load(sources_of(config))
-    except BadConfig as error:
-        raise BadConfig("\n".join([str(error), *wrong])) from None
-    if wrong:
-        raise BadConfig("\n".join(wrong))
-    if config.groups:
-        check_keys(config.groups, KeyStore(home()), Clock()())
-    for warning in security.warnings:
-        note(warning)
-    parts = [", ".join(map(str, config.listeners)), f"store {config.store or 'in memory'}"]
-    if config.users is not None:
-        parts.append(f"users: {len(security.users)}")
-    if config.http is not None:
-        parts.append(str(config.http))
-    if config.groups:
-        parts.append(f"groups: {', '.join(str(each.group.name) for each in config.groups)}")
-    if config.macros is not None:
-        parts.append(f"macros: {count}")
-    if security.roles is not None:
-        parts.append(f"role documents: {len(security.roles.documents)}")
-    print(f"can run: {'; '.join(parts)}")
-    return 0
-
-
-def _macros(config: Config) -> tuple[int, list[str]]:
-    """How many macros the configuration has, and what is wrong with them."""
-    from roost.cli._macro_file import check
-    from roost.cli._macro_graph import check_cycles
-    from roost.errors import BadConfig, BadMacro
-
-    try:
-        definitions = [] if config.macros is None else config.macros.load()
-        check_cycles(check(definitions))
-    except (BadConfig, BadMacro) as error:
-        return 0, [str(error)]
-    return len(definitions), []
-
-
-def _reload(config: Config) -> int:
-    from roost.cli._mqtt_reload import request
-
-    print(request(config.store))
-    return 0
-
-
-async def _serve(config: Config, read_again: Callable[[], Config]) -> None:
-    import asyncio
-    import signal
-
-    from roost.cli import note
-    from roost.cli._mqtt_reload import forget_answers
-    from roost.host.mqtt.running import running_broker
-
-    config, shortage = _within_limits(config)
-    stopped = asyncio.Event()
-    hangups = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    loop.add_signal_handler(signal.SIGHUP, hangups.set)
-    async with running_broker(config) as running:
-        forget_answers(config.store)
-        for uri in running.uris:
-            print(f"listening on {uri}", flush=True)
-        where = f"keeps sessions in {config.store}" if config.store is not None else "keeps sessions in memory only"
-        print(f"{where}; sessions so far: {running.broker.statistics().sessions}", flush=True)
-        if shortage:
-            note(shortage)
-        calm_collector()
-        print("ready; stop with Ctrl-C", flush=True)
-        reloading = asyncio.create_task(_reload_on(hangups, running, read_again))
-        await stopped.wait()
-        reloading.cancel()
-        poll = running.server.poll
-        links, refused = len(poll), running.server.journal.rejected
-    print(
-        f"stopped; {links} connections closed, {poll.turned_away} turned away, {poll.outbox.cut} cut off for not "
-        f"reading, {refused} refusals",
-        flush=True,
-    )
-
-
-async def _reload_on(hangups: asyncio.Event, running: Running, read_again: Callable[[], Config]) -> None:
-    """Reload whenever SIGHUP comes; what is wrong is said, and everything stays as it was."""
-    import time
-
-    from roost.cli._mqtt_reload import answer
-    from roost.errors import BadConfig
-
-    while True:
-        await hangups.wait()
-        hangups.clear()
-        began = time.monotonic_ns()
-        said, done = _RELOADED, True
-        try:
-            await running.reload(read_again())
-        except BadConfig as error:
-            said, done = f"nothing was reloaded, everything stays as it was: {error}", False
-        running.server.journal.warn("%s", said)
-        answer(running.config.store, began, said, done=done)

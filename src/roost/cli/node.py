@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
 
 if TYPE_CHECKING:
     from roost.host import Listen
+    from roost.host.mqtt.config_web import WebSettings
     from roost.host.server import Server
     from roost.naming import Name
     from roost.node import Node
 
-SUMMARY = "Run a node: an NDN forwarder on Unix, TCP, UDP and WebSocket, on this machine only unless told otherwise."
+SUMMARY = "Run a forwarder alone: a node without repos, groups and MQTT."
+PAGE: Final = Page(
+    examples=(
+        ("roost node", "a forwarder for the programs of this machine"),
+        ("roost node --uplink tcp4://10.0.0.7:6363", "what nobody here serves is asked there"),
+        (
+            "roost node --no-unix --no-udp --no-ws --tcp 127.0.0.1:0 --json",
+            "on any free TCP port, which is told in JSON",
+        ),
+    ),
+    text="An NDN forwarder on Unix, TCP, UDP and WebSocket, on this machine only unless told otherwise. It prints "
+    "where it listens, then `ready`, and runs until it is stopped (SIGINT, SIGTERM).",
+    see=("up", "repo", "status", "docs/client.md"),
+)
 
 _TCP, _UDP, _WS = "127.0.0.1:6363", "127.0.0.1:6363", "127.0.0.1:9696"
 
@@ -31,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--route", metavar="PREFIX", action="append", help="what to ask over the uplinks (default: /); repeatable"
     )
     parser.add_argument("--verbose", action="store_true", help="say when faces come and go")
+    add_json(parser, "what happens as lines of JSON: listening, ready, stopped")
 
 
 def listen_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,16 +73,16 @@ def run(options: argparse.Namespace) -> int:
     import asyncio
 
     start_log(verbose=options.verbose)
-    asyncio.run(_serve(listen_of(options), uplinks_of(options)))
+    asyncio.run(_serve(options, listen_of(options), uplinks_of(options)))
     return 0
 
 
-def start_log(*, verbose: bool) -> None:
-    """Have the log written to standard error."""
-    import logging
+def start_log(*, verbose: bool, web: WebSettings | None = None) -> None:
+    """Have the log written to standard error, as a configuration has it."""
+    from roost.host.log import TEXT, start
 
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-    logging.getLogger("roost").setLevel(logging.INFO if verbose else logging.WARNING)
+    form, level = (TEXT, "warning") if web is None else (web.log_format, web.log_level)
+    start(form, "info" if verbose and level != "debug" else level)
 
 
 def uplinks_of(options: argparse.Namespace) -> tuple[list[str], list[Name]]:
@@ -127,7 +145,7 @@ def _link(node: Node, server: Server, uris: list[str], prefixes: list[Name]) -> 
         Uplink(server, uri, routes=prefixes, cost=cost).start()
 
 
-async def _serve(listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
+async def _serve(options: argparse.Namespace, listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
     import asyncio
     import random
     import secrets
@@ -152,9 +170,11 @@ async def _serve(listen: Listen, uplinks: tuple[list[str], list[Name]]) -> None:
         node.server.attach_application(introduction, lambda effect, now: None, INSIDE)  # noqa: ARG005  it tells nothing
         _link(machine, node.server, *uplinks)
         for uri in node.uris:
-            print(f"listening on {uri}", flush=True)
+            say(options, f"listening on {uri}", event="listening", uri=uri)
         calm_collector()
-        print("ready; stop with Ctrl-C", flush=True)
+        say(options, "ready; stop with Ctrl-C", event="ready")
         await stopped.wait()
         faces = node.server.faces
-    print(f"stopped; {faces} faces closed, {node.server.journal.rejected} packets refused", flush=True)
+    refused = node.server.journal.rejected
+    line = f"stopped; {faces} faces closed, {refused} packets refused"
+    say(options, line, event="stopped", faces=faces, refused=refused)

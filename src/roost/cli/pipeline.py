@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
+from roost.cli._progress import progress_of
 from roost.cli._supervised import add_reach, checkpoint_of, percent, reach_of, status_file, supervise
 
 if TYPE_CHECKING:
@@ -17,7 +21,20 @@ if TYPE_CHECKING:
     from roost.pipeline.graph import Pipeline
     from roost.pipeline.running import Running
 
-SUMMARY = "Run pipelines on Spark: check and explain them, start, watch and stop them, compute the past."
+SUMMARY = "Run pipelines on Spark: check, explain, run, watch, stop, compute the past."
+PAGE: Final = Page(
+    examples=(
+        ("roost pipeline check floor.yaml", "say what is wrong with it"),
+        ("roost pipeline explain floor.yaml --json", "the graph of its groups and stages"),
+        ("roost pipeline run floor.yaml", "until it is stopped; it goes on from its checkpoint"),
+        ("roost pipeline status floor.yaml", "rates, lag and completeness of each stage"),
+        ("roost pipeline stop floor.yaml", "have the one that runs stop"),
+        ("roost pipeline backfill floor.yaml --since 7d", "compute a week; what is published already stays"),
+    ),
+    text="FILE is a pipeline as YAML: stages that read groups and publish into groups.",
+    exits={FAILED: "it cannot run (check), or not the whole history could be published (backfill); or failed"},
+    see=("sql", "macro", "lineage", "docs/pipelines.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         verb.add_argument("file", metavar="FILE", type=Path, help="the pipeline as YAML")
         if action in ("run", "status", "stop"):
             verb.add_argument("--checkpoint", metavar="DIR", help="default: pipelines/<name> in ROOST_HOME")
-        if action in ("explain", "status"):
-            verb.add_argument("--json", action="store_true", help="the graph of groups and stages, for programs")
+        add_json(verb)
         if action in ("check", "run", "backfill"):
             verb.add_argument("--home", metavar="DIR", default="", help="keys and trust (default: ROOST_HOME)")
         if action in ("run", "backfill"):
@@ -63,11 +79,13 @@ def _check(options: argparse.Namespace, pipeline: Pipeline) -> int:
     from roost.pipeline.checking import ERROR, check
 
     problems = check(pipeline, _panels(options.home))
-    for problem in problems:
-        print(problem)
     wrong = sum(problem.level == ERROR for problem in problems)
+    lines = [str(problem) for problem in problems]
     if not wrong:
-        print(f"{pipeline.name} can run: {len(pipeline.stages)} stages, {len(problems)} warnings")
+        lines.append(f"{pipeline.name} can run: {len(pipeline.stages)} stages, {len(problems)} warnings")
+    found = [{"level": each.level, "where": each.where, "what": each.what} for each in problems]
+    told = {"pipeline": pipeline.name, "can_run": not wrong, "stages": len(pipeline.stages), "problems": found}
+    show(options, told, lines)
     return 1 if wrong else 0
 
 
@@ -92,7 +110,7 @@ def _run(options: argparse.Namespace, pipeline: Pipeline) -> int:
         note(f"{pipeline.name} runs: {len(pipeline.stages)} stages; checkpoint {checkpoint}; stop with Ctrl-C")
         return query
 
-    supervise(pipeline.name, checkpoint, options.master, begin, running.status)
+    supervise(pipeline.name, checkpoint, options, begin, running.status)
     return 0
 
 
@@ -138,22 +156,31 @@ def _stop(options: argparse.Namespace, pipeline: Pipeline) -> int:
         raise BadConfig(f"{pipeline.name} does not run: nobody has its checkpoint")
     ask_to_stop(file)
     note(f"{pipeline.name} is asked to stop; see: roost pipeline status {options.file}")
-    return 0
+    return show(options, {"pipeline": pipeline.name, "asked": True}, ())
 
 
 def _backfill(options: argparse.Namespace, pipeline: Pipeline) -> int:
     from roost.cli import note
     from roost.cli._shortfall import alarms_told, shortfall
     from roost.cli._spark import spark_for
+    from roost.cli._watched import ticking
 
     _check_times(options)
     running = _running(options, pipeline, "")
-    with alarms_told() as alarms, spark_for(f"roost {pipeline.name}", options.master) as session:
+    progress = progress_of(options)
+    with (
+        alarms_told() as alarms,
+        spark_for(f"roost {pipeline.name}", options.master) as session,
+        ticking(progress, lambda: _done(running.status()), "readings"),
+    ):
         told = running.backfill(session(), since=options.since, until=options.until, stages=tuple(options.stage))
-    for name, stage in told["stages"].items():
-        if stage["rows"]:
-            print(f"{name}: {stage['rows']} readings, {percent(stage['completeness'])} complete")
+    stages = {name: stage for name, stage in told["stages"].items() if stage["rows"]}
+    lines = [
+        f"{name}: {each['rows']} readings, {percent(each['completeness'])} complete" for name, each in stages.items()
+    ]
     short = shortfall(told["before"], len(alarms))
+    counts = {name: {"readings": each["rows"], "completeness": each["completeness"]} for name, each in stages.items()}
+    show(options, {"pipeline": pipeline.name, "stages": counts, "short": short}, lines)
     if short:
         note(short)
     return 1 if short else 0
@@ -169,6 +196,11 @@ def _check_times(options: argparse.Namespace) -> None:
     for name in ("since", "until"):
         if name in options:
             moment(getattr(options, name), 0, f"--{name}")
+
+
+def _done(status: Mapping[str, Any]) -> int:
+    """The readings that all stages have published."""
+    return sum(stage["rows"] for stage in status["stages"].values())
 
 
 def _stage(stage: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from roost.cli._mqtt_options import Letters, add_connection, add_publishing, is_mqtt
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
@@ -22,7 +24,25 @@ if TYPE_CHECKING:
 
     from roost.host.publishing import RunningPanel
 
-SUMMARY = "Publish readings as a panel: one, one every so often, or those on standard input; or to an MQTT server."
+SUMMARY = "Publish readings into a group as a panel, or messages to an MQTT server."
+PAGE: Final = Page(
+    examples=(
+        ("roost pub /BigCompany/Building1/Electricity Panel1 Heater/Voltage 229.5 --unit V", "one reading"),
+        (
+            "roost pub /BigCompany/Building1/Electricity Panel1 --stdin --json < readings.txt",
+            'lines of "STREAM VALUE"; what was published in JSON',
+        ),
+        (
+            "roost pub /BigCompany/Building1/Electricity Panel1 Heater/Voltage 230 --copies 1",
+            "wait until so many repos have it on their disks",
+        ),
+        ("roost pub -t hall/room1/temp -m 21.5 -q 1", "a message to an MQTT server, acknowledged when it is safe"),
+    ),
+    text="Readings are on this machine's disk before they are told of, and it ends when repos have confirmed all. "
+    "After SIGINT or SIGTERM that may take three seconds more; what no repo has yet goes with the next run. With -t it "
+    "speaks MQTT instead, with the letters of mosquitto_pub; a server's refusal is the exit status then.",
+    see=("sub", "stream", "key", "docs/repos.md", "docs/mqtt-tools.md"),
+)
 
 USAGE: Final = """roost pub [options] GROUP PANEL STREAM VALUE
        roost pub [options] GROUP PANEL --stdin
@@ -38,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("panel", metavar="PANEL", nargs="?", help="the panel, whose key has to be here: Panel1")
     parser.add_argument("stream", metavar="STREAM", nargs="?", help="the stream, below the panel: Heater/Voltage")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="a finite number, or text")
+    add_json(parser, "a line of JSON per reading")
     groups = Letters(parser, "options for groups")
     groups.add("--unit", default="", help="the unit, as SenML has it: V, Cel, %%RH")
     groups.add("--every", metavar="S", type=float, help="publish it again every so many seconds")
@@ -109,7 +130,7 @@ async def _publish(options: argparse.Namespace) -> int:
                     if options.every is not None:
                         complete = _look(panel, complete=complete)
                     try:
-                        await _publish_one(panel, stream, value, options.unit)
+                        await _publish_one(panel, stream, value, options)
                     except (InvalidInput, NoKey) as error:
                         if not place:
                             raise
@@ -136,15 +157,16 @@ def _look(panel: RunningPanel, *, complete: bool) -> bool:
     return not waiting
 
 
-async def _publish_one(panel: RunningPanel, stream: str, value: str, unit: str) -> None:
+async def _publish_one(panel: RunningPanel, stream: str, value: str, options: argparse.Namespace) -> None:
     from roost.errors import BadConfig
 
     try:
         f"{stream} {value}".encode()
     except UnicodeEncodeError:
         raise BadConfig(f"{stream!r} {value!r} is not in UTF-8") from None
-    number = await panel.publish(stream, value_of(value), unit=unit)
-    print(f"kept here {panel.stream(stream)} {number}", flush=True)
+    number = await panel.publish(stream, value_of(value), unit=options.unit)
+    name = str(panel.stream(stream))
+    say(options, f"kept here {name} {number}", stream=name, number=number)
 
 
 async def _readings(options: argparse.Namespace, stopped: asyncio.Event) -> AsyncIterator[tuple[int, str, str]]:

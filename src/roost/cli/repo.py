@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
 from roost.cli.node import calm_collector, listen_arguments, listen_of, start_log
 
 if TYPE_CHECKING:
@@ -14,6 +16,19 @@ if TYPE_CHECKING:
     from roost.naming.building import Repo
 
 SUMMARY = "Run a repo: keep, replicate and serve the streams of its groups."
+PAGE: Final = Page(
+    examples=(
+        ("roost repo Repo1", "the repo that `roost init` has made a key for"),
+        (
+            'roost repo Repo2 --uplink tcp4://10.0.0.7:6363 --retention "+/+/temp 30d" --retention "# forever"',
+            "another one, which replicates with the first, and drops old temperatures",
+        ),
+        ("roost repo Repo1 --no-tcp --no-udp --no-ws --json", "for this machine only; what happens in JSON"),
+    ),
+    text="It is a node as well: panels and consumers connect to it. It prints where it listens, what it keeps, then "
+    "`ready`, and runs until it is stopped (SIGINT, SIGTERM); what it has confirmed is on the disk at any time.",
+    see=("group", "stream", "pub", "up", "docs/repos.md"),
+)
 
 _BULK: Final = "127.0.0.1:7376"
 _BULK_READ: Final = "127.0.0.1:7377"
@@ -60,6 +75,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     listen_arguments(parser)
     parser.add_argument("--verbose", action="store_true", help="say when faces come and go, and what is repaired")
+    add_json(parser, "what happens as lines of JSON: listening, keeps, ready, stopped")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -113,7 +129,7 @@ def _places(options: argparse.Namespace, keys: KeyStore) -> list[Repo]:
     if not found:
         raise NoKey(
             f"there is no key of a repo {options.name} in {keys.home}; make one with: "
-            f"roost keys make <group>/{REPO}/{options.name}, or for a new home: roost init --repo {options.name}"
+            f"roost key make <group>/{REPO}/{options.name}, or for a new home: roost init --repo {options.name}"
         )
     return found
 
@@ -127,6 +143,7 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
     from roost.host.address import parse_listen
     from roost.host.bulk import PORT
     from roost.host.bulk_frames import listened
+    from roost.host.enrol_noticing import noticing
     from roost.host.repo import running_repo
 
     stopped = asyncio.Event()
@@ -134,7 +151,7 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     bulk = None if options.bulk is None else parse_listen(options.bulk, PORT)
-    async with running_repo(
+    running = running_repo(
         duties,
         listen_of(options),
         keys.verifier(time.time_ns()),
@@ -142,17 +159,21 @@ async def _serve(options: argparse.Namespace, keys: KeyStore, duties: list[Duty]
         bulk=bulk,
         bulk_read=None if options.bulk_read is None else listened(options.bulk_read),
         version=f"roost {__version__}",
-    ) as repo:
+    )
+    async with running as repo, noticing(keys, repo):
         for uri in repo.listening.uris:
-            print(f"listening on {uri}", flush=True)
+            say(options, f"listening on {uri}", event="listening", uri=uri)
         if repo.bulk_port:
-            print(f"bulk insert on port {repo.bulk_port}", flush=True)
+            say(options, f"bulk insert on port {repo.bulk_port}", event="bulk", port=repo.bulk_port)
         if repo.reading_door is not None:
-            print(f"bulk reading at {repo.reading_door.address}", flush=True)
+            door = str(repo.reading_door.address)
+            say(options, f"bulk reading at {door}", event="bulk-read", address=door)
         for duty, machine in zip(duties, repo.repos, strict=True):
             streams = sum(not machine.peers.is_repo(stream) for stream, _ in machine.shelf.holdings)
-            print(f"keeps {duty.place.group.name} in {duty.folder}; streams so far: {streams}", flush=True)
+            group, folder = str(duty.place.group.name), str(duty.folder)
+            line = f"keeps {group} in {folder}; streams so far: {streams}"
+            say(options, line, event="keeps", group=group, folder=folder, streams=streams)
         calm_collector()
-        print("ready; stop with Ctrl-C", flush=True)
+        say(options, "ready; stop with Ctrl-C", event="ready")
         await stopped.wait()
-    print("stopped; all that was confirmed is on the disk", flush=True)
+    say(options, "stopped; all that was confirmed is on the disk", event="stopped")

@@ -12,7 +12,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from roost.cli._http import add_json, add_node
+from roost.cli._http import add_node
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
 
 if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded for `roost --help`
     from roost.host.mqtt.config_roles import RoleSettings
@@ -22,7 +24,21 @@ _ANY: Final = "any"  # a level, where filters say nothing
 
 _FILE: Final = "YAML or JSON: one document, or a list of them"
 
-SUMMARY = "Say what a user gets of a topic and why, and check, see and change role documents."
+SUMMARY = "Say what a user gets of a topic and why; see and change role documents."
+PAGE: Final = Page(
+    examples=(
+        ("roost role check rbps.yaml", "whether role documents are in order"),
+        ("roost role explain bob home/hall --config roost.yaml", "what bob gets, by the files of a configuration"),
+        ("roost role list --url http://127.0.0.1:8080 --user alice --json", "what a node has documents for"),
+        ("roost role show 'home/+' --user alice", "one of them"),
+        ("roost role add rbps.yaml --user alice", "have the documents of a file hold at a node that has none"),
+        ("roost role update rbps.yaml --user alice", "instead of those that it has"),
+        ("roost role delete 'home/+' --user alice", "take one back"),
+    ),
+    text="`explain` reads the files that a configuration names, or asks a node, which has documents that came since. "
+    "What the ordinary permissions say comes on top.",
+    see=("macro", "users", "docs/roles.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +51,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="a broker's configuration, whose files are read; no node is asked"
     )
     add_node(explain)
+    add_json(explain)
     check = actions.add_parser("check", help="whether role documents are in order, and which counts where two match")
     check.add_argument("file", metavar="FILE", type=Path, help=_FILE)
+    add_json(check)
     for action, summary in (
         ("list", "the topics and filters that a node has documents for"),
         ("show", "the document of one of them"),
@@ -56,14 +74,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run one action."""
     if options.action == "check":
-        return _check(options.file)
+        return _check(options)
     if options.action != "explain":
         from roost.cli._role_node import ask_about
 
         return ask_about(options)
-    for line in _asked(options) if options.config is None else _read(options):
-        print(line)
-    return 0
+    lines = _asked(options) if options.config is None else _read(options)
+    told = {"user": options.who, "topic": options.topic, "explanation": "\n".join(lines)}
+    return show(options, told, lines)
 
 
 # -- explaining
@@ -115,21 +133,23 @@ def _settings(path: Path) -> RoleSettings:
 # -- checking
 
 
-def _check(path: Path) -> int:
+def _check(options: argparse.Namespace) -> int:
     from roost.host.mqtt.config_roles import RoleSettings
     from roost.process.roles.patterns import intersects
     from roost.process.roles.policy import Policy
 
-    documents = RoleSettings(path, "").read_documents()  # who has which role is not asked
+    documents = RoleSettings(options.file, "").read_documents()  # who has which role is not asked
     policy = Policy(documents)
-    for document in documents:
-        print(f"{document.topic}: {', '.join(row.role for row in document.rows)}")
+    found = [{"topic": each.topic, "roles": [row.role for row in each.rows]} for each in documents]
+    lines = [f"{each.topic}: {', '.join(row.role for row in each.rows)}" for each in documents]
+    overlaps: list[dict[str, str]] = []
     for at, one in enumerate(documents):
         for other in documents[at + 1 :]:
             if intersects(one.topic, other.topic):
                 first = next(each for each in policy.governing(_met(one.topic, other.topic)) if each in (one, other))
-                print(f"where {one.topic} and {other.topic} both match, {first.topic} counts alone")
-    return 0
+                overlaps.append({"one": one.topic, "other": other.topic, "counts": first.topic})
+                lines.append(f"where {one.topic} and {other.topic} both match, {first.topic} counts alone")
+    return show(options, {"documents": found, "overlaps": overlaps}, lines)
 
 
 def _met(one: str, other: str) -> str:

@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Final
 
-SUMMARY = "Serve a file as a segmented object that `roost fetch` and other NDN tools can fetch."
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
+
+SUMMARY = "Serve a file as an object that `roost fetch` and other NDN tools can fetch."
+PAGE: Final = Page(
+    examples=(
+        ("roost serve /BigCompany/Building1/Electricity/Panel1/manual manual.txt", "until it is stopped"),
+        (
+            "roost serve /BigCompany/Building1/Electricity/Panel1/manual manual.txt --version 1 --json",
+            "as version 1; told in JSON",
+        ),
+    ),
+    text="The file is cut into segments, which are signed with the key that the schema asks for, and has a version and "
+    "metadata by which its newest version is found (RDR).",
+    see=("fetch", "node", "docs/client.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +31,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", metavar="N", type=int, help="the version (default: the time in milliseconds)")
     parser.add_argument("--segment-bytes", metavar="N", type=int, default=0, help="content per segment (default: 8000)")
     parser.add_argument(
-        "--freshness-ms", metavar="MS", type=int, default=1000, help="how long an answer counts as fresh"
+        "--freshness-ms",
+        metavar="MS",
+        type=int,
+        default=1000,
+        help="how long an answer counts as fresh (default: 1000)",
     )
     parser.add_argument("--digest", action="store_true", help="sign with a SHA-256 digest: whole, but from nobody")
     parser.add_argument(
@@ -25,6 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URI",
         help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node)",
     )
+    add_json(parser, "what is served as a line of JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,5 +85,6 @@ async def _serve(options: argparse.Namespace, content: bytes) -> None:
             freshness_ms=options.freshness_ms,
         )
         async with serving:
-            print(f"serving {len(content)} bytes as {serving.prefix} over {face.where}; stop with Ctrl-C", flush=True)
+            line = f"serving {len(content)} bytes as {serving.prefix} over {face.where}; stop with Ctrl-C"
+            say(options, line, event="serving", name=str(serving.prefix), size_bytes=len(content), over=face.where)
             await stopped.wait()

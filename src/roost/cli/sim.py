@@ -5,14 +5,30 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
+from roost.cli._progress import nowhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from roost.sim.campaign import Results
 
-SUMMARY = "Simulate scenarios from seeds: many with --runs, or replay one and show what happened."
+SUMMARY = "Simulate worlds full of faults from seeds, and check what is promised."
+PAGE: Final = Page(
+    examples=(
+        ("roost sim forwarding --runs 20 --jobs 1", "twenty seeds of a family"),
+        ("roost sim forwarding --seed 7 --timeline 20", "one seed, and what happened in it"),
+        ("roost sim forwarding --runs 5 --jobs 1 --json", "a document with the counts, for programs"),
+    ),
+    text="Machines under a virtual clock, with loss, partitions, crashes and flipped bits on purpose. What a seed did "
+    "once it does again, so a failure can be replayed.",
+    exits={FAILED: "a promise was broken; or failed"},
+    see=("bench", "docs/simulator.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="the seed, or the first of them; default: 1")
     parser.add_argument("--jobs", type=int, metavar="J", help="processes to run them in; default: one per core")
     parser.add_argument("--timeline", type=int, default=60, metavar="LINES", help="of a replay; default: 60")
+    add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,28 +51,33 @@ def run(options: argparse.Namespace) -> int:
     for name in scenarios:
         find(name)
     if options.runs is None:
-        return _replay(scenarios, options.seed, options.timeline)
+        return _replay(options, scenarios)
     if options.runs < 1 or (options.jobs or 1) < 1:
         raise BadConfig("--runs and --jobs are 1 at least")
-    return _campaign(scenarios, options.seed, options.runs, options.jobs or os.cpu_count() or 1)
+    return _campaign(options, scenarios)
 
 
-def _replay(scenarios: list[str], seed: int, lines: int) -> int:
+def _replay(options: argparse.Namespace, scenarios: list[str]) -> int:
     from roost.sim.replay import Replay
 
-    broken = False
+    told: list[dict[str, Any]] = []
     for scenario in scenarios:
-        replay = Replay(scenario, seed)
-        print(*replay.report(lines), sep="\n", end="\n\n")
-        broken |= replay.error is not None
-    return int(broken)
+        replay = Replay(scenario, options.seed)
+        lines = list(replay.report(options.timeline))
+        told.append({"scenario": scenario, "seed": options.seed, "kept": replay.error is None, "lines": lines})
+        if not options.json:
+            print(*lines, sep="\n", end="\n\n")
+    if options.json:
+        show(options, told, ())
+    return int(not all(each["kept"] for each in told))
 
 
-def _campaign(scenarios: list[str], seed: int, runs: int, jobs: int) -> int:
+def _campaign(options: argparse.Namespace, scenarios: list[str]) -> int:
     from roost.sim import campaign
     from roost.sim.progress import Progress
 
-    progress = Progress(sys.stderr, runs)
+    seed, runs, jobs = options.seed, options.runs, options.jobs or os.cpu_count() or 1
+    progress = Progress(nowhere() if options.json else sys.stderr, runs)
     results: dict[str, campaign.Results] = {}
 
     def tell(scenario: str, so_far: campaign.Results) -> None:
@@ -66,9 +88,21 @@ def _campaign(scenarios: list[str], seed: int, runs: int, jobs: int) -> int:
         campaign.run(scenarios, seed, runs, jobs, tell)
     finally:  # an interrupt must not cost the seeds that were found to fail
         progress.end()
-        for scenario, total in results.items():
-            print(*_summary(scenario, total, seed, runs), sep="\n")
+        lines = [line for scenario, total in results.items() for line in _summary(scenario, total, seed, runs)]
+        show(options, [_told(scenario, total) for scenario, total in results.items()], lines)
     return int(any(total.failures for total in results.values()))
+
+
+def _told(scenario: str, total: Results) -> dict[str, Any]:
+    failures = [{"seed": each.seed, "sentence": each.sentence} for each in sorted(total.failures, key=lambda e: e.seed)]
+    return {
+        "scenario": scenario,
+        "seeds": total.runs,
+        "events": total.events,
+        "station_hours": total.station_hours,
+        "checksum": f"{total.checksum:032x}",
+        "failures": failures,
+    }
 
 
 def _summary(scenario: str, total: Results, seed: int, runs: int) -> Iterator[str]:

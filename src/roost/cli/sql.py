@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from roost.cli._output import add_json
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
 
 if TYPE_CHECKING:
@@ -15,7 +17,27 @@ if TYPE_CHECKING:
 
     from roost.pipeline.archive.sql import Reach, Tables
 
-SUMMARY = "Ask about groups in SQL: what is archived and what the repos have, as one table per group."
+SUMMARY = "Ask about groups in SQL: archive and repos as one table per group."
+_GROUP: Final = "/BigCompany/Building1/Electricity"
+PAGE: Final = Page(
+    examples=(
+        (
+            f'roost sql "select stream, count(*) as readings from electricity group by stream" --group {_GROUP}',  # noqa: S608  an example
+            "how many readings each stream has",
+        ),
+        (
+            f'roost sql "select seq, value from electricity order by seq" --group {_GROUP} --since 24h --json',  # noqa: S608  an example
+            "the last 24 hours, a line of JSON per row",
+        ),
+        (
+            f"roost sql 'select * from electricity' --group {_GROUP} --format parquet --out all.parquet",  # noqa: S608  an example
+            "all, into a file",
+        ),
+    ),
+    text="A table is called as the last part of its group's name in lower case, electricity, or by its whole name in "
+    "double quotes. What is archived comes from the archive, what came after it from the repos, verified.",
+    see=("archive", "stream", "pipeline", "docs/archive.md"),
+)
 
 SHOWN: Final = 200  # rows of a table; the other formats have all
 _DEFAULT_SINCE: Final = "24h"
@@ -46,6 +68,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", metavar="URL", help="where Spark runs (default: on this machine)")
     parser.add_argument("--format", choices=("table", "csv", "json", "parquet"), default="table", help="default: table")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write there (default: standard output)")
+    add_json(parser, "as --format json: a line of JSON per row; what fails is told in JSON, too")
     add_at(parser)
 
 
@@ -57,6 +80,10 @@ def run(options: argparse.Namespace) -> int:
     from roost.cli._spark import spark_for
     from roost.errors import BadConfig
 
+    if options.json and options.format not in {"table", "json"}:
+        raise BadConfig(f"--json and --format {options.format} both say what the rows look like: leave one of them out")
+    if options.json:
+        options.format = "json"
     if options.format == "parquet" and options.out is None:
         raise BadConfig("parquet is not for a terminal: name a file with --out")
     with ExitStack() as stack:

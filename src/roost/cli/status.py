@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from functools import singledispatch
 from typing import TYPE_CHECKING, Final
 
-from roost.forwarding.control import CAPTURE, CHILD_INHERIT, CS_ADMIT, CS_SERVE, ORIGIN_NAMES
-from roost.forwarding.records import Record
-from roost.forwarding.requests import check_segment, dataset_name, read_dataset
-from roost.forwarding.status import CsInfo, FaceStatus, FibEntry, GeneralStatus, RibEntry, RouteStatus, StrategyChoice
-from roost.naming.component import SEGMENT
-from roost.naming.conventions import segment
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
 
 if TYPE_CHECKING:
+    from roost.forwarding.records import Record
     from roost.host.face import Face
 
-SUMMARY = "Show the state of a forwarder: general, faces, fib, rib, strategies or the content store (cs)."
+SUMMARY = "Show what a forwarder has and does: faces, routes, strategies, cache."
+PAGE: Final = Page(
+    examples=(
+        ("roost status", "the forwarder as a whole"),
+        ("roost status faces --json", "its faces, with what has gone over them"),
+        ("roost status fib", "where it sends what"),
+    ),
+    text="Ours or NFD, by the status datasets that both have. `general` is the whole, `cs` the content store.",
+    see=("doctor", "node", "group"),
+)
 
 DATASETS: Final = {
     "general": "status/general",
@@ -29,31 +32,34 @@ DATASETS: Final = {
     "strategies": "strategy-choice/list",
     "cs": "cs/info",
 }
-_SCOPES: Final = ("non-local", "local")
-_PERSISTENCIES: Final = ("persistent", "on-demand", "permanent")
-_LINK_TYPES: Final = ("point-to-point", "multi-access", "ad-hoc")
-_FACE_FLAGS: Final = ((1, "local-fields"), (2, "reliability"), (4, "congestion-marking"))
-_ROUTE_FLAGS: Final = ((CHILD_INHERIT, "child-inherit"), (CAPTURE, "capture"))
-_STORE_FLAGS: Final = ((CS_ADMIT, "admit"), (CS_SERVE, "serve"))
 _MAX_SEGMENTS: Final = 100_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the verb."""
-    parser.add_argument("what", nargs="?", choices=sorted(DATASETS), default="general", help="default: general")
+    parser.add_argument(
+        "what", nargs="?", choices=sorted(DATASETS), default="general", help="what of it (default: general)"
+    )
     parser.add_argument(
         "--at", "--uri", dest="at", metavar="URI", help="the forwarder, such as unix:///run/nfd/nfd.sock"
     )
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Fetch one dataset and print it."""
-    print("\n".join(asyncio.run(_status(arguments.what, arguments.at))))
-    return 0
+    import asyncio
+
+    from roost.cli._status_lines import told
+
+    where, records = asyncio.run(_status(arguments.what, arguments.at))
+    said = {"forwarder": where, arguments.what: [told(record) for record in records]}
+    return show(arguments, said, [f"forwarder {where}", *describe(records)])
 
 
-async def _status(what: str, at: str | None) -> list[str]:
+async def _status(what: str, at: str | None) -> tuple[str, Sequence[Record]]:
     from roost.cli import note
+    from roost.forwarding.requests import read_dataset
     from roost.host.client import connect
     from roost.host.locate import await_node
     from roost.trust.acceptance import ACCEPT_ANY
@@ -62,11 +68,15 @@ async def _status(what: str, at: str | None) -> list[str]:
     # /localhost never leaves this machine, and forwarders sign it with keys nobody has a chain for.
     async with connect(uri, verifier=ACCEPT_ANY) as face:
         content = await fetch_dataset(face, DATASETS[what])
-        return [f"forwarder {face.where}", *describe(read_dataset(DATASETS[what], content))]
+        return face.where, read_dataset(DATASETS[what], content)
 
 
 async def fetch_dataset(face: Face, dataset: str) -> bytes:
     """Fetch all segments of a dataset, one after the other: they are few, and the forwarder is near."""
+    from roost.forwarding.requests import check_segment, dataset_name
+    from roost.naming.component import SEGMENT
+    from roost.naming.conventions import segment
+
     data = await face.fetch(dataset_name(dataset), can_be_prefix=True, must_be_fresh=True)
     check_segment(data)
     parts = [data.content]
@@ -78,100 +88,6 @@ async def fetch_dataset(face: Face, dataset: str) -> bytes:
 
 def describe(records: Sequence[Record]) -> list[str]:
     """Write records for people, one line or a few each."""
-    return [line for record in records for line in _lines(record)] or ["(nothing)"]
+    from roost.cli._status_lines import describe as lines_of
 
-
-@singledispatch
-def _lines(record: Record) -> list[str]:
-    return [str(record)]
-
-
-@_lines.register
-def _(status: GeneralStatus) -> list[str]:
-    started = datetime.fromtimestamp(status.started_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return [
-        f"version     {status.version}",
-        f"started     {started}, {_duration(status.now_ms - status.started_ms)} ago",
-        f"entries     {status.fib_entries} FIB, {status.pit_entries} PIT, {status.store_entries} content store",
-        f"interests   {status.in_interests} in, {status.out_interests} out",
-        f"answered    {status.satisfied} satisfied, {status.unsatisfied} unsatisfied",
-        f"data        {status.in_data} in, {status.out_data} out",
-        f"nacks       {status.in_nacks} in, {status.out_nacks} out",
-    ]
-
-
-@_lines.register
-def _(status: FaceStatus) -> list[str]:
-    words = [
-        _word(_SCOPES, status.scope),
-        _word(_PERSISTENCIES, status.persistency),
-        _word(_LINK_TYPES, status.link_type),
-        *_flags(_FACE_FLAGS, status.flags),
-    ]
-    if status.mtu is not None:
-        words.append(f"mtu {status.mtu}")
-    if status.expiration_ms is not None:
-        words.append(f"ends in {_duration(status.expiration_ms)}")
-    return [
-        f"{status.face:<6} {status.uri}  at {status.local_uri}",
-        f"       {', '.join(words)}",
-        f"       in  {_counts(status.in_interests, status.in_data, status.in_nacks, status.in_bytes)}",
-        f"       out {_counts(status.out_interests, status.out_data, status.out_nacks, status.out_bytes)}",
-    ]
-
-
-@_lines.register
-def _(entry: FibEntry) -> list[str]:
-    return [f"{entry.name}", *[f"       face {hop.face}, cost {hop.cost}" for hop in entry.next_hops]]
-
-
-@_lines.register
-def _(entry: RibEntry) -> list[str]:
-    return [f"{entry.name}", *[f"       {_route(route)}" for route in entry.routes]]
-
-
-def _route(route: RouteStatus) -> str:
-    words = [
-        f"face {route.face}",
-        f"cost {route.cost}",
-        f"from {ORIGIN_NAMES.get(route.origin, str(route.origin))}",
-        *_flags(_ROUTE_FLAGS, route.flags),
-    ]
-    if route.expiration_ms is not None:
-        words.append(f"ends in {_duration(route.expiration_ms)}")
-    return ", ".join(words)
-
-
-@_lines.register
-def _(choice: StrategyChoice) -> list[str]:
-    return [f"{choice.name}", f"       {choice.strategy}"]
-
-
-@_lines.register
-def _(info: CsInfo) -> list[str]:
-    return [
-        f"packets     {info.entries} of {info.capacity}",
-        f"does        {', '.join(_flags(_STORE_FLAGS, info.flags)) or 'nothing'}",
-        f"asked       {info.hits} hits, {info.misses} misses",
-    ]
-
-
-def _counts(interests: int, data: int, nacks: int, size_bytes: int) -> str:
-    return f"{interests} Interests, {data} Data, {nacks} Nacks, {size_bytes} bytes"
-
-
-def _word(words: tuple[str, ...], number: int) -> str:
-    return words[number] if number < len(words) else str(number)
-
-
-def _flags(names: tuple[tuple[int, str], ...], flags: int) -> list[str]:
-    return [name for bit, name in names if flags & bit]
-
-
-def _duration(milliseconds: int) -> str:
-    seconds = milliseconds // 1000
-    if seconds < 120:
-        return f"{seconds} s"
-    if seconds < 7200:
-        return f"{seconds // 60} min"
-    return f"{seconds // 3600} h"
+    return lines_of(records)

@@ -8,15 +8,34 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from roost.cli._exit import MEANINGS, TIME_IS_UP
+from roost.cli._face import face_of
 from roost.cli._mqtt_options import Letters, add_connection, add_subscribing, is_mqtt
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
 from roost.cli._parsing import add_at
 
-if TYPE_CHECKING:
-    from roost.pubsub.consumers.arrival import Arrival
-
-SUMMARY = "Subscribe to streams of a group, and show each reading once, in order, verified; or at an MQTT server."
+SUMMARY = "Subscribe to streams of a group, or to topics of an MQTT server."
+PAGE: Final = Page(
+    examples=(
+        ('roost sub /BigCompany/Building1/Electricity "+/Heater/#"', "all heaters of the group, from now on"),
+        (
+            "roost sub /BigCompany/Building1/Electricity Panel1 --since 24h --json -C 2",
+            "two readings of the last 24 hours, for programs",
+        ),
+        (
+            "roost sub /BigCompany/Building1/Electricity --since 1 --name display -C 1",
+            "go on where `display` stopped the last time, or begin with the first reading",
+        ),
+        ("roost sub -t 'hall/#' -v -W 5", "messages of an MQTT server, for 5 seconds"),
+    ),
+    text="Each reading is shown once, in order, and verified up to a trust anchor of this home. It goes on until it is "
+    "stopped, or until there were enough. With -t it speaks MQTT instead, with the letters of mosquitto_sub.",
+    exits={TIME_IS_UP: MEANINGS[TIME_IS_UP]},
+    see=("pub", "stream", "flips", "docs/repos.md", "docs/mqtt-tools.md"),
+)
 
 USAGE: Final = """roost sub [options] GROUP [FILTER ...]
        roost sub [options] -t FILTER [-t FILTER ...]"""
@@ -42,9 +61,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "it says otherwise); a bare number is a reading's number, to begin with in each stream (1: all there are)",
     )
     parser.add_argument("-C", "--count", metavar="N", type=int, help="leave after so many readings, or messages")
+    parser.add_argument("-W", dest="wait", metavar="S", type=int, help="leave after so many seconds, with exit code 27")
+    add_json(parser, "one JSON object per line; of MQTT messages as -F %%j prints them")
     groups = Letters(parser, "options for groups")
     groups.add("--policy", default="sequential", help="sequential (the default), latest or sample(n)")
-    groups.add("--json", action="store_true", help="one JSON object per line")
     groups.add("--name", help="remember under this name what was shown, and go on behind it next time")
     groups.add("--folder", metavar="DIR", type=Path, help="where that is kept (default: subscriptions in ROOST_HOME)")
     groups.add("--accept-any", action="store_true", help="do not verify who has signed")
@@ -57,45 +77,49 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Show readings until there were enough, or a signal comes."""
-    import asyncio
-
-    from roost.errors import BadConfig, Untrusted
-    from roost.host.home_trust import is_initialised
-    from roost.host.paths import home
-
     if is_mqtt(options, ("GROUP",)):
         from roost.cli._mqtt_client import run_verb
         from roost.cli._mqtt_sub import subscribe
 
+        if options.json and options.form is not None:
+            options.mistake("--json and -F both say how a message is shown: leave one of them out")
+        options.form = "%j" if options.json else options.form
         return run_verb(subscribe, options)
+    return follow(options)
+
+
+def follow(options: argparse.Namespace) -> int:
+    """Show readings of a group."""
+    import asyncio
+
+    from roost.errors import BadConfig
+
     if options.count is not None and options.count < 1:
         raise BadConfig("--count is at least 1")
-    if not options.accept_any and not is_initialised():
-        raise Untrusted(
-            f"no reading could be believed: no trust is configured in {home()}; run `roost init --join ANCHOR --schema "
-            "FILE` with what the other machine trusts, or add --accept-any if you do not care who has signed"
-        )
-    asyncio.run(_show(options))
-    return 0
+    if options.wait is not None and options.wait < 1:
+        raise BadConfig("-W is at least 1 second")
+    return asyncio.run(_show(options))
 
 
-async def _show(options: argparse.Namespace) -> None:
+async def _show(options: argparse.Namespace) -> int:
     import asyncio
     import signal
 
     from roost.cli import note
-    from roost.host import ACCEPT_ANY, connect
-    from roost.host.locate import await_node
+    from roost.cli._readings import line_of, told
+    from roost.cli._stream_names import is_internal
 
     task = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, lambda: task and task.cancel())
     since = int(options.since) if options.since is not None and _NUMBER.fullmatch(options.since) else options.since
+    limit = asyncio.timeout(options.wait)
     try:
-        uris = options.uris if len(options.uris) > 1 else await await_node((options.uris or [None])[0], note)
-        async with connect(uris, verifier=ACCEPT_ANY if options.accept_any else None) as face:
-            subscribing = face.group(options.group).subscribe(
+        async with limit, face_of(options) as face:
+            group = face.group(options.group)
+            wants_all = any("$roost" in each or "%24roost" in each for each in options.filters)
+            subscribing = group.subscribe(
                 *options.filters, policy=options.policy, since=since, name=options.name, folder=options.folder
             )
             async with subscribing as subscription:
@@ -103,54 +127,17 @@ async def _show(options: argparse.Namespace) -> None:
                 note(f"subscribed to {options.group}; stop with Ctrl-C")
                 shown = 0
                 async for reading in subscription:
-                    print(_json(reading) if options.json else _line(reading), flush=True)
+                    if not wants_all and is_internal(group.name, reading.stream):
+                        continue
+                    say(options, line_of(reading), **told(reading))
                     shown += 1
                     if shown == options.count:
                         break
     except asyncio.CancelledError:  # by a signal
-        return
-
-
-def _line(reading: Arrival) -> str:
-    unit = f" {reading.unit}" if reading.unit else ""
-    quality = " (sealed)" if reading.sealed else f" ({reading.quality.name.lower()})" if reading.quality else ""
-    return f"{_time(reading) or '-'} {reading.stream} {reading.number} {_value(reading)}{unit}{quality}"
-
-
-def _json(reading: Arrival) -> str:
-    import json
-
-    return json.dumps(
-        {
-            "stream": str(reading.stream),
-            "number": reading.number,
-            "time": _time(reading),
-            "time_ns": reading.event_time,
-            "value": _value(reading),
-            "unit": reading.unit,
-            "quality": "sealed" if reading.sealed else reading.quality.name.lower(),
-            "signer": str(reading.signer),
-            "lateness_ms": reading.lateness_ns // 1_000_000,
-        },
-        ensure_ascii=False,
-    )
-
-
-def _time(reading: Arrival) -> str | None:
-    """When it was measured, in UTC; None if it does not say, or no calendar has it."""
-    from datetime import UTC, datetime
-
-    milliseconds = reading.event_time // 1_000_000
-    try:
-        moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    except (ValueError, OverflowError):
-        return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z" if milliseconds else None
-
-
-def _value(reading: Arrival) -> object:
-    """The value; bytes, and payloads that are no SenML, in hex."""
-    if reading.values:
-        value = reading.value
-        return value.hex() if isinstance(value, bytes) else value
-    return "" if reading.reading is None else reading.reading.payload.hex()
+        return 0
+    except TimeoutError:
+        if not limit.expired():  # else somebody did not answer
+            raise
+        note(f"roost {options.verb}: timed out after {options.wait} s")
+        return TIME_IS_UP
+    return 0

@@ -7,12 +7,27 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from roost.cli._output import add_json, say
+from roost.cli._page import Page
 
 if TYPE_CHECKING:
     from roost.sync import Protocol
 
-SUMMARY = "Join a sync group (SVS or PSync), show what its members announce, and announce numbers of your own."
+SUMMARY = "Join a sync group (SVS or PSync): show what its members announce, announce numbers."
+_GROUP: Final = "/BigCompany/Building1/Electricity"
+PAGE: Final = Page(
+    examples=(
+        ("roost sync /BigCompany/Building1/Electricity --seconds 1", "what members announce in the next second"),
+        (
+            f"roost sync {_GROUP} --produce {_GROUP}/Panel1/Heater/Voltage --announce 3 --seconds 2 --json",
+            "announce three numbers",
+        ),
+    ),
+    text="Only who produces keeps numbers on the disk, so any number may listen beside one who announces.",
+    see=("sub", "mule", "docs/sync.md", "docs/svsps.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URI",
         help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, or the running node)",
     )
+    add_json(parser, "a line of JSON for what is announced and learnt")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -76,7 +92,8 @@ async def _sync(options: argparse.Namespace) -> None:
         else:
             high = first + options.announce - 1
             await joined.announce(stream, high)
-            print(f"announced {stream} {first} to {high}", flush=True)
+            line = f"announced {stream} {first} to {high}"
+            say(options, line, event="announced", stream=str(stream), low=first, high=high)
 
     try:
         uri = await await_node(options.uri, note)
@@ -90,7 +107,9 @@ async def _sync(options: argparse.Namespace) -> None:
             if stream is not None:
                 await produce(joined, stream)
             async for learned in joined:
-                print(f"learned {learned.stream} {learned.low} to {learned.high}", flush=True)
+                name = str(learned.stream)
+                line = f"learned {name} {learned.low} to {learned.high}"
+                say(options, line, event="learned", stream=name, low=learned.low, high=learned.high)
     except asyncio.CancelledError:  # by a signal
         return
     except NoKey as error:

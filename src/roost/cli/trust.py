@@ -5,8 +5,24 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Final
 
-SUMMARY = "say why a packet is or is not trusted"
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
+
+SUMMARY = "Say who may sign a name, and why a packet is or is not trusted."
+PAGE: Final = Page(
+    examples=(
+        (
+            "roost trust explain /BigCompany/Building1/Electricity/Panel1/Heater/Voltage/seq=1",
+            "the rule, the key, and whether we have it",
+        ),
+        ("roost trust explain anchor.cert --json", "a packet in a file: its chain and the verdict"),
+    ),
+    exits={FAILED: "not trusted, or no key here may sign it; or failed"},
+    see=("key", "init", "docs/trust.md"),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +38,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="a certificate to use besides ours",
+        help="a certificate to use besides ours; repeatable",
     )
+    add_json(explain)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,5 +74,6 @@ def run(options: argparse.Namespace) -> int:
             wire = SafeBag.decode(wire).certificate.wire  # the key in it stays encrypted
         packet = Interest.decode(wire) if wire[:1] == bytes((INTEREST,)) else Data.decode(wire)
         explanation = explain_packet(packet, verifier, now)
-    print(explanation.text)
+    said = {"subject": options.subject, "good": explanation.good, "explanation": explanation.text}
+    show(options, said, [explanation.text])
     return 0 if explanation.good else 1

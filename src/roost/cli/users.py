@@ -9,14 +9,31 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from roost.cli._exit import FAILED
+from roost.cli._output import add_json, show
+from roost.cli._page import Page
 from roost.errors import BadConfig
 
 if TYPE_CHECKING:  # the rest is imported where it is used: every verb is loaded for `roost --help`
     from roost.host.mqtt.users import Users
 
-SUMMARY = "add, remove, list and check users of the MQTT broker"
+SUMMARY = "Add, remove, list and check users of MQTT, HTTP and the page."
+PAGE: Final = Page(
+    examples=(
+        ("roost users add sensor7 --generate", "a device, with a random password, which is printed once"),
+        ("roost users add alice < password.txt", "a person; without `<` the password is asked for"),
+        ("roost users list --json", "who there is, and what a try of a password costs"),
+        ("roost users check alice < password.txt", "whether a password is right"),
+        ("roost users remove sensor7", "from the next reload on, the device cannot come in"),
+    ),
+    text="Passwords come from a prompt, or from the first line of standard input; never from the command line, where "
+    "every user of the machine could read them. What users may do is in the permissions file.",
+    exits={FAILED: "the password is another one (check); or failed"},
+    see=("role", "mqtt", "docs/mqtt-security.md"),
+)
+_NAME: Final = "the user's name, as clients give it"
 MAX_PASSWORD_BYTES = 65_535  # of an MQTT CONNECT
 MIN_PASSWORD_LETTERS = 8  # of one that is new, as NIST SP 800-63B has it
 
@@ -26,31 +43,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     # No abbreviations: what was meant for a password must not be taken for something else and repeated.
     add = actions.add_parser("add", help="add a user, or with --replace change a password", allow_abbrev=False)
-    add.add_argument("name")
+    add.add_argument("name", metavar="NAME", help=_NAME)
     add.add_argument("--replace", action="store_true", help="the user is there already and gets another password")
     add.add_argument(
         "--generate", action="store_true", help="make a random password and print it: best for devices, quick to check"
     )
     add.set_defaults(act=_add)
     remove = actions.add_parser("remove", help="remove a user", allow_abbrev=False)
-    remove.add_argument("name")
+    remove.add_argument("name", metavar="NAME", help=_NAME)
     remove.set_defaults(act=_remove)
     listing = actions.add_parser("list", help="show the users and what their hashes cost", allow_abbrev=False)
     listing.set_defaults(act=_list)
     check = actions.add_parser("check", help="say whether a password is right", allow_abbrev=False)
-    check.add_argument("name")
+    check.add_argument("name", metavar="NAME", help=_NAME)
     check.set_defaults(act=_check)
     for action in (add, remove, listing, check):
         action.add_argument(
             "--file", type=Path, metavar="FILE", help="the users file (default: mqtt-users in ROOST_HOME or ~/.roost)"
         )
+        add_json(action)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one action on the users file."""
     from roost.host.paths import home
 
-    if options.file is None:
+    options.is_default = options.file is None
+    if options.is_default:
         options.file = home() / "mqtt-users"
     return int(options.act(options))
 
@@ -58,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
 def _add(options: argparse.Namespace) -> int:
     import secrets
 
+    from roost.cli import note
+    from roost.cli._users_named import what_to_name
     from roost.host.mqtt.passwords import LIGHT, STRONG, PasswordHash
     from roost.host.mqtt.users import change_users, encoded_name, with_user
 
@@ -74,9 +95,12 @@ def _add(options: argparse.Namespace) -> int:
 
     options.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     change_users(options.file, change)
-    if options.generate:
-        print(password)
+    told = {"user": options.name, "file": str(options.file), "replaced": options.replace}
+    show(options, told | {"password": password if options.generate else None}, [password] if options.generate else ())
     _tell(f"{'changed the password of' if options.replace else 'added'} {options.name} in {options.file}")
+    unnamed = what_to_name(options.file, is_default=options.is_default)
+    if unnamed:
+        note(unnamed)
     return 0
 
 
@@ -92,30 +116,33 @@ def _remove(options: argparse.Namespace) -> int:
 
     change_users(options.file, change)
     _tell(f"removed {options.name} from {options.file}")
-    return 0
+    return show(options, {"user": options.name, "file": str(options.file)}, ())
 
 
 def _list(options: argparse.Namespace) -> int:
     from roost.host.mqtt.users import read_users
 
     users, _ = read_users(options.file)
+    lines: list[str] = []
+    found: list[dict[str, object]] = []
     for name in users.names:
         kept = users.hash_of(name)
         if kept is not None:
             times = "once" if kept.cost.p == 1 else f"{kept.cost.p} times"
-            print(f"{name.decode()}  scrypt, {kept.cost.memory_bytes >> 20} MiB, {times}")
-    return 0
+            lines.append(f"{name.decode()}  scrypt, {kept.cost.memory_bytes >> 20} MiB, {times}")
+            cost = {"memory_bytes": kept.cost.memory_bytes, "times": kept.cost.p}
+            found.append({"user": name.decode(), "hash": "scrypt", **cost})
+    return show(options, found, lines)
 
 
 def _check(options: argparse.Namespace) -> int:
     from roost.host.mqtt.users import encoded_name, read_users
 
     users, _ = read_users(options.file)
-    if users.check(encoded_name(options.name), _password(f"password of {options.name}: ").encode()):
-        print("right")
-        return 0
-    print("wrong: there is no such user, or the password is another one")
-    return 1
+    right = users.check(encoded_name(options.name), _password(f"password of {options.name}: ").encode())
+    line = "right" if right else "wrong: there is no such user, or the password is another one"
+    show(options, {"user": options.name, "right": right}, [line])
+    return 0 if right else 1
 
 
 def _new_password(name: str) -> str:

@@ -1,12 +1,14 @@
 """Ordinary MQTT clients, on paho-mqtt: they keep a session, know two gates, and go to the other when theirs is gone.
 
-Each has a thread of paho's, which only appends to lists; whoever asks reads them from the loop of the demo.
+Each has a thread of paho's, which only counts; whoever asks reads that from the loop of the demo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+import json
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Final
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
@@ -14,18 +16,13 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
+from roost.cli.demo.tally import Tally
+
 SESSION_S: Final = 3600
 AGAIN_S: Final = 1  # before a client that lost its gate tries the other
+MAX_IN_FLIGHT: Final = 1_000  # messages of a module that wait for their acknowledgement
 V3: Final = MQTTProtocolVersion.MQTTv311
 V5: Final = MQTTProtocolVersion.MQTTv5
-
-
-class Said(NamedTuple):
-    """A message. Devices count in their payload; of a sensor's, the user property `time` says which one it is."""
-
-    topic: str
-    payload: str
-    time: str = ""
 
 
 class GateClient:
@@ -88,45 +85,65 @@ class GateClient:
 
 
 class Device(GateClient):
-    """A module that publishes at QoS 1: what it was not told to be safe, it says again."""
+    """A module that publishes at QoS 1, counting in each topic: what it was not told to be safe, it says again."""
 
     def __init__(self, name: str, ports: Sequence[int], version: MQTTProtocolVersion) -> None:
         super().__init__(name, ports, version)
-        self._sent: Final[dict[int, Said]] = {}  # by packet id; bound: 65,535
-        self._answered: Final[list[int]] = []
+        self.sent = 0
+        self.safe = 0
+        self._under_way: Final[dict[int, tuple[str, int]]] = {}  # by packet id; bound: 65,535
+        self._early: Final[set[int]] = set()  # acknowledged before `publish` was back; bound: as above
+        self._numbers: Final[dict[str, int]] = {}
+        self._safe: Final[Tally[str]] = Tally()
+        self._lock: Final = Lock()  # never held while paho is called: paho holds locks of its own when it calls
+        self.paho.max_inflight_messages_set(MAX_IN_FLIGHT)
         self.paho.on_publish = self._acknowledged
 
     def publish(self, topic: str, payload: str) -> None:
         """Say something; while there is no connection it waits."""
-        self._sent[self.paho.publish(topic, payload, qos=1).mid] = Said(topic, payload)
+        packet = self.paho.publish(topic, payload, qos=1).mid
+        with self._lock:
+            self.sent += 1
+            number = self._numbers[topic] = self._numbers.get(topic, 0) + 1
+            self._under_way[packet] = (topic, number)
+            if packet in self._early:
+                self._early.discard(packet)
+                self._settle(packet)
 
-    @property
-    def sent(self) -> list[Said]:
-        """All it said."""
-        return list(self._sent.values())
-
-    @property
-    def acknowledged(self) -> list[Said]:
-        """What is safe."""
-        return [self._sent[number] for number in self._answered.copy()]
+    def safe_upto(self) -> dict[str, int]:
+        """By topic, up to which number all is safe."""
+        with self._lock:
+            return {topic: self._safe.upto(topic) for topic in self._numbers}
 
     def _acknowledged(
-        self, _client: Client, _data: object, number: int, reason: ReasonCode, _properties: Properties
+        self, _client: Client, _data: object, packet: int, reason: ReasonCode, _properties: Properties
     ) -> None:
         if reason.is_failure:
             self.refusals.append(str(reason))
-        else:
-            self._answered.append(number)
+            return
+        with self._lock:
+            if packet in self._under_way:
+                self._settle(packet)
+            else:
+                self._early.add(packet)
+
+    def _settle(self, packet: int) -> None:
+        self._safe.take(*self._under_way.pop(packet))
+        self.safe += 1
 
 
 class Subscriber(GateClient):
-    """A client that takes everything a filter matches; with `since`, the past first."""
+    """A client that counts everything a filter matches, by topic; `number_of` tells a message by the time in it."""
 
-    def __init__(self, name: str, ports: Sequence[int], filter_: str, since: str = "") -> None:
-        super().__init__(name, ports)
-        self.arrived: Final[list[Said]] = []  # bound: the story
+    def __init__(
+        self, name: str, port: int, filter_: str, login: tuple[str, str], number_of: Callable[[int], int | None]
+    ) -> None:
+        super().__init__(name, [port])
+        self.arrived: Final[Tally[str]] = Tally()
+        self.is_subscribed = False
         self._filter: Final = filter_
-        self._since: Final = since
+        self._number_of: Final = number_of
+        self.paho.username_pw_set(*login)
         self.paho.on_message = self._took
         self.paho.on_subscribe = self._subscribed
 
@@ -135,18 +152,18 @@ class Subscriber(GateClient):
     ) -> None:
         super()._welcomed(client, data, flags, reason, properties)
         if not flags.session_present and not reason.is_failure:
-            wanted = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]
-            if self._since:
-                wanted.UserProperty = ("since", self._since)
-            client.subscribe(self._filter, qos=1, properties=wanted)
+            client.subscribe(self._filter, qos=1)
 
     def _subscribed(
         self, _client: Client, _data: object, _number: int, reasons: list[ReasonCode], _properties: Properties
     ) -> None:
         self.refusals.extend(str(reason) for reason in reasons if reason.is_failure)
+        self.is_subscribed = True
 
     def _took(self, _client: Client, _data: object, message: MQTTMessage) -> None:
-        pairs = dict(getattr(message.properties, "UserProperty", ()))
-        payload = message.payload.decode(errors="replace")
-        time = "" if payload.startswith("{") else pairs.get("time", "")  # the past has one, and the present not always
-        self.arrived.append(Said(message.topic, payload, time))
+        try:
+            number = self._number_of(json.loads(message.payload)["time"])
+        except (ValueError, KeyError, TypeError):
+            return  # somebody who joined in
+        if number is not None:
+            self.arrived.take(message.topic, number)

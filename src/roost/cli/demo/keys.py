@@ -13,14 +13,15 @@ from roost.naming import Name
 from roost.sim import deployment
 from roost.trust import Identity, KeyChain, Verifier
 
-GROUPS: Final = (deployment.GROUP, *deployment.RESULTS, deployment.ANNEX)
+GROUPS: Final = (deployment.GROUP, *deployment.RESULTS, deployment.ANNEX, deployment.MACROS)
 
 
 class Keys:
     """Every key there is; each process gets its own one only."""
 
     def __init__(self) -> None:
-        self.identities: Final = deployment.identities(secrets.token_bytes, time.time_ns(), results=True, annex=True)
+        now = time.time_ns()
+        self.identities: Final = deployment.identities(secrets.token_bytes, now, results=True, annex=True, centre=True)
         self.schema: Final = deployment.schema()
 
     @property

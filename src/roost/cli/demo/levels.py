@@ -10,27 +10,31 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from roost.cli.demo.keys import Keys
 from roost.cli.demo.processes import VERB, RepoProcess
+from roost.cli.demo.promises import Measured
+from roost.cli.demo.tally import Debt
 from roost.errors import BadConfig, RoostError
 from roost.host.client import connect
-from roost.machine import SECOND
 from roost.sim import deployment
 
 if TYPE_CHECKING:
+    from roost.host.streams import StreamGroup
     from roost.pubsub.consumers.arrival import Arrival
 
 Say = Callable[[str, str], None]
 
 WINDOW: Final = "5s"
 START_S: Final = 600.0  # Spark, the first time and on a slow machine
-WINDOWS: Final = 2  # of the campus, which are waited for
+WINDOWS: Final = 2  # of the campus, which a run with a check waits for
+REMEMBERED: Final = 2_000  # windows
+LAST: Final = "Report"
 SHOWN: Final = {"Rooms": "room1", "Floors": "floor1", "Building": "Hall", "Report": "campus"}
 METRIC: Final = "temp_mean"
 _CALLS: Final = (" ", "\t", "Traceback", "BrokenPipe")  # of Python's and of Java's, between an error and its cause
@@ -39,8 +43,9 @@ _CALLS: Final = (" ", "\t", "Traceback", "BrokenPipe")  # of Python's and of Jav
 class PipelineProcess:
     """`roost pipeline run`, whose words are passed on until it is to stop."""
 
-    def __init__(self, keys: Keys, folder: Path, repos: Sequence[RepoProcess], say: Say) -> None:
+    def __init__(self, keys: Keys, folder: Path, shown: Path, repos: Sequence[RepoProcess], say: Say) -> None:
         self._home: Final = folder / "job"
+        self._shown: Final = shown  # the home of the node with the page, which looks there for pipelines
         self._file: Final = folder / "hall.yaml"
         self._repos: Final = repos
         self._say: Final = say
@@ -51,7 +56,8 @@ class PipelineProcess:
         self._file.write_text(_hierarchy(), encoding="utf-8")
 
     async def start(self) -> None:
-        """Start it; what it says is passed on."""
+        """Start it; what it says is passed on, and how it goes on is on the page."""
+        (self._shown / "pipelines").symlink_to(self._home / "pipelines")
         words = [word for repo in self._repos for word in ("--repos", repo.uri)]
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
@@ -80,72 +86,88 @@ class PipelineProcess:
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101  it was asked for
         while line := await process.stderr.readline():
-            text = line.decode(errors="replace").rstrip()
+            text = line.decode(errors="replace").rstrip().removesuffix("; stop with Ctrl-C")  # it stops with the demo
             if self._process is not None and text and not text.startswith(_CALLS):  # how it is torn down is no news
                 self._say("spark", text)
 
 
-async def show(
-    keys: Keys,
-    repos: Sequence[RepoProcess],
-    pipeline: PipelineProcess,
-    publish: Callable[[], Awaitable[None]],
-    stack: AsyncExitStack,
-    say: Say,
-) -> bool:
-    """Go on publishing until the campus has some whole windows; whether it came to that."""
-    face = await stack.enter_async_context(connect([repo.uri for repo in repos], verifier=keys.verifier()))
-    whole: list[Arrival] = []
+class Levels:
+    """The results as they arrive, and whether each window has all of its readings by now."""
 
-    async def follow(level: str, device: str) -> None:
-        group = next(group for group in deployment.RESULTS if group.systems[-1] == level)
-        async for reading in face.group(group.name).subscribe(f"+/{device}/{METRIC}", since=1):
+    def __init__(self, say: Say) -> None:
+        self.newest: Arrival | None = None  # the last window of the campus that is whole
+        self.whole = 0
+        self.corrected = 0  # windows that were not whole at first
+        self._windows: Final[dict[int, tuple[int, int]]] = {}  # of the campus: received, expected; bound: REMEMBERED
+        self._debt: Final = Debt()
+        self._say: Final = say
+        self._told: Final[set[str]] = set()
+
+    async def follow(self, group: StreamGroup, device: str, *, is_last: bool) -> None:
+        """Take all results of one level, for ever."""
+        async for reading in group.subscribe(f"+/{device}/{METRIC}", since=1):
             counts = {value.name: value.value for value in reading.values if isinstance(value.value, int)}
-            start = datetime.fromtimestamp(reading.event_time / SECOND, UTC)
             received, expected = counts.get("received", 0), counts.get("expected", 0)
-            mean = next((value.value for value in reading.values if not value.name), None)
-            value = f"{mean:.2f} °C" if isinstance(mean, int | float) else "no value"
-            say(device, f"{METRIC} from {start:%H:%M:%S} on: {value}, {received} of {expected} readings")
-            if level == "Report" and expected and received == expected:
-                whole.append(reading)
+            if device not in self._told:
+                self._told.add(device)
+                mean = next((value.value for value in reading.values if not value.name), None)
+                value = f"{mean:.2f} °C" if isinstance(mean, int | float) else "no value"
+                self._say("pipeline", f"first result of {device}: {METRIC} {value}, {received} of {expected} readings")
+            if is_last:
+                self.take(reading, received, expected)
 
-    following = [asyncio.create_task(follow(level, device)) for level, device in SHOWN.items()]
-    stack.callback(lambda: [task.cancel() for task in following])
-    try:
-        async with asyncio.timeout(START_S):
-            while len(whole) < WINDOWS:
-                await publish()
-                pipeline.check()
-    except TimeoutError:
-        say("FAILED", f"the campus had {len(whole)} whole windows within {START_S:g} s")
-        return False
-    return await _traced(face_of=keys, newest=whole[-1], repos=repos, stack=stack, say=say)
+    def take(self, reading: Arrival, received: int, expected: int) -> None:
+        """Take in what a window of the campus has."""
+        before = self._windows.pop(reading.event_time, None)
+        self._windows[reading.event_time] = (received, expected)
+        if len(self._windows) > REMEMBERED:
+            del self._windows[next(iter(self._windows))]
+        if expected and received == expected:
+            self.newest = reading
+            if before is None or before[0] < before[1]:
+                self.whole += 1
+                self.corrected += before is not None
+
+    def measured(self) -> Measured:
+        """How many are whole."""
+        lacking = sum(received < expected for received, expected in self._windows.values())
+        self._debt.look(lacking, time.monotonic())
+        detail = f"{self.whole} windows of the campus whole, {self.corrected} of them corrected, {lacking} not yet"
+        return Measured(0, lacking, self._debt.stuck_s(time.monotonic()), detail)
 
 
-async def _traced(
-    face_of: Keys, newest: Arrival, repos: Sequence[RepoProcess], stack: AsyncExitStack, say: Say
-) -> bool:
+async def open_levels(keys: Keys, repos: Sequence[RepoProcess], stack: AsyncExitStack, say: Say) -> Levels:
+    """Subscribe to one stream of each level."""
+    levels = Levels(say)
+    face = await stack.enter_async_context(connect([repo.uri for repo in repos], verifier=keys.verifier()))
+    for group in deployment.RESULTS:
+        level = group.systems[-1]
+        following = levels.follow(face.group(group.name), SHOWN[level], is_last=level == LAST)
+        task = asyncio.create_task(following)
+        stack.callback(task.cancel)
+    return levels
+
+
+async def traced(keys: Keys, newest: Arrival, repos: Sequence[RepoProcess]) -> tuple[bool, str]:
     """Follow one result back to the readings of the sensors, and verify all of them."""
     from roost.pipeline.ancestry import trace
 
-    face = await stack.enter_async_context(connect([repo.uri for repo in repos], verifier=face_of.verifier()))
-    ancestry = await trace(face, newest.data.name)
+    async with connect([repo.uri for repo in repos], verifier=keys.verifier()) as face:
+        ancestry = await trace(face, newest.data.name)
     good = ancestry.is_sound and ancestry.is_whole
     verdict = "all verified" if good else "NOT all verified"
-    say("lineage", f"{newest.data.name} goes back to {ancestry.raw} readings of sensors, {verdict}")
-    return good
+    return good, f"{newest.data.name} goes back to {ancestry.raw} readings of sensors, {verdict}"
 
 
-def is_possible(say: Say) -> bool:
-    """Whether Spark can run here; if not, what to do about it."""
+def hindrance() -> str:
+    """Why Spark cannot run here, and what to do about it; empty if it can."""
     from roost.pipeline.java import find_java
 
     try:
         find_java()
     except BadConfig as error:
-        say("spark", f"no pipeline this time: {error}")
-        return False
-    return True
+        return str(error)
+    return ""
 
 
 def _hierarchy() -> str:

@@ -16,10 +16,10 @@ from roost.cli.demo.keys import GROUPS, Keys
 from roost.errors import RoostError
 from roost.sim import deployment
 
-START_S: Final = 30.0
+START_S: Final = 120.0  # of a machine that has much else to do
 LAST_LINES: Final = 10  # of what a process said, for who wonders why it ended
+NEXT: Final = 20  # ports that are tried, one after the other
 VERB: Final = "import sys; from roost.cli import main; sys.exit(main())"
-HALL_TOPICS: Final = "hall/#"  # nobody publishes there; a group with a tree tells how far each session has got in it
 
 
 class NodeProcess:
@@ -89,31 +89,34 @@ class RepoProcess(NodeProcess):
         """Start it, linked to the others, and wait until it is ready."""
         uplinks = [word for other in others for word in ("--uplink", other.uri)]
         doors = ("--tcp", self._listen, "--no-unix", "--no-udp", "--no-ws")
-        await self._run("repo", self.name, "--store", str(self.home / "store"), *doors, *uplinks)
+        await self._run("repo", self.name, "--verbose", "--store", str(self.home / "store"), *doors, *uplinks)
 
 
 class GateProcess(NodeProcess):
-    """`roost mqtt`, a broker that keeps the annex and the hall: one for the devices, both for whoever subscribes."""
+    """`roost mqtt` in the annex: a broker for its modules, and a repo of the annex's group beside it.
+
+    Over the line it reaches the repos, and the gate next to it without the line. Nobody reads here, modules write.
+    """
 
     def __init__(self, name: str, folder: Path, port: int, mqtt_port: int, keys: Keys) -> None:
         super().__init__(name, folder, port)
         self.port: Final = mqtt_port
         self._listen: Final = f"127.0.0.1:{port}"
-        groups = (deployment.ANNEX, deployment.GROUP)
-        keys.save([place.name for group in groups for place in (group.panel(name), group.repo(name))], self.home)
+        annex = deployment.ANNEX
+        keys.save([annex.panel(name).name, annex.repo(name).name], self.home)
 
-    async def start(self, others: Sequence[NodeProcess]) -> None:
-        """Start it, linked to the others, and wait until it is ready."""
-        annex, hall = str(deployment.ANNEX.name), str(deployment.GROUP.name)
+    async def start(self, uplinks: Sequence[str]) -> None:
+        """Start it, linked to others, and wait until it is ready."""
+        annex = str(deployment.ANNEX.name)
+        (self.home / "permissions").write_text("anonymous\n  write annex/#\n", encoding="utf-8")
         said = {
+            "name": self.name,
             "listeners": [{"tcp": f"127.0.0.1:{self.port}"}],
             "store": "mqtt",
-            "trees": [
-                {"filter": "annex/#", "group": annex, "durability": {"replicated": 2}},
-                {"filter": HALL_TOPICS, "group": hall},
-            ],
-            "groups": [{"name": group, "panel": self.name, "repo": self.name} for group in (annex, hall)],
-            "node": {"tcp": [self._listen], "uplinks": [other.uri for other in others]},
+            "permissions": "permissions",
+            "trees": [{"filter": "annex/#", "group": annex, "durability": {"replicated": 2}}],
+            "groups": [{"name": annex, "panel": self.name, "repo": self.name}],
+            "node": {"tcp": [self._listen], "uplinks": list(uplinks)},
         }
         file = self.home / "mqtt.yaml"
         file.write_text(json.dumps(said, indent=2), encoding="utf-8")  # JSON is YAML too
@@ -127,6 +130,12 @@ async def all_started(starts: Sequence[Coroutine[None, None, None]]) -> None:
         raise error
 
 
+async def given_up(start: asyncio.Task[None]) -> None:
+    """Wait for it no longer: who is stopped while it starts is read from by nobody else."""
+    start.cancel()
+    await asyncio.gather(start, return_exceptions=True)
+
+
 def free_ports(count: int) -> list[int]:
     """Find ports that nobody listens on."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
@@ -134,3 +143,14 @@ def free_ports(count: int) -> list[int]:
     for each in sockets:
         each.close()
     return ports
+
+
+def port_from(wanted: int) -> int:
+    """A port that nobody listens on: the wanted one, or the next that is free; of 0, any."""
+    for port in range(wanted, min(wanted + NEXT, 1 << 16)) if wanted else ():
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return port
+    return free_ports(1)[0]
