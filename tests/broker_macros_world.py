@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from tests.broker_world import World
 from tests.nodes_world import Node, Street, panel_of
 
@@ -15,6 +17,7 @@ from roost.process.definition import Definition, definition_of
 from roost.process.engine import Engine
 from roost.process.javascript import JavaScript
 from roost.process.python_code import Python
+from roost.process.runner import untimed
 from roost.wire.lineage import Lineage, read_lineage
 
 ENGINES: dict[str, Engine] = {"javascript": JavaScript(), "python": Python()}
@@ -27,24 +30,31 @@ def macro(name: str, code: str, **more: object) -> Definition:
 class Alone(World):
     """A broker with plain topics and a disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_ns: int = 0) -> None:
+        self.run_ns = run_ns  # that a run takes, if they are timed
+        self.stopwatch = 0
         settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0)
         super().__init__(settings, macros=self._macros)
 
     def _macros(self) -> Macros:
         past = MacroPast()
         past.retained = lambda filter_: [each for _, each in self.broker.core.retained.matching(filter_, self.now)]
-        return Macros(ENGINES, past)
+        return Macros(ENGINES, past, stopwatch=self._read_stopwatch)
+
+    def _read_stopwatch(self) -> int:
+        self.stopwatch += self.run_ns
+        return self.stopwatch
 
     def define(self, *definitions: Definition) -> None:
         for each in definitions:
             self.run(self.broker.define_macro(each, self.now))
 
 
-def on_node(node: Node) -> Macros:
+def on_node(node: Node, *, stopwatch: Callable[[], int] = untimed, engines: Mapping[str, Engine] = ENGINES) -> Macros:
     past = MacroPast()
     past.history = lambda: node.broker.core.history
-    macros = Macros(ENGINES, past, tree=0, panel=Name(panel_of(node.number)), alone=node.street.count == 1)
+    panel, alone = Name(panel_of(node.number)), node.street.count == 1
+    macros = Macros(engines, past, tree=0, panel=panel, alone=alone, stopwatch=stopwatch)
     macros.last_number = lambda stream: len(node.streams.get(stream, ()))
     assert isinstance(node.street, MacroStreet)
     macros.piece = node.street.piece
@@ -54,9 +64,9 @@ def on_node(node: Node) -> Macros:
 class MacroStreet(Street):
     """Nodes of a group that run macros, and catch up in pieces."""
 
-    def __init__(self, seed: int, count: int = 2, piece: int = PIECE) -> None:
+    def __init__(self, seed: int, count: int = 2, piece: int = PIECE, make: Callable[[Node], Macros] = on_node) -> None:
         self.piece = piece
-        super().__init__(seed, count, on_node)
+        super().__init__(seed, count, make)
         for node in self.nodes:
             roaming = node.broker.core.roaming
             assert roaming is not None

@@ -52,6 +52,7 @@ class Beside:
         self.inserted: list[Inserted] = []
         self.messages: list[Message] = []
         self.positions: dict[bytes, int] = {}
+        self.past: list[dict[bytes, int]] = []
         self.disk_full = False
         self.repo = Repo(
             GROUP.repo("Repo1"),
@@ -85,6 +86,8 @@ class Beside:
                 news = self.succession.stored(effect, self.now)
                 self.messages += news.messages
                 self.positions |= news.positions
+                if news.positions:
+                    self.past.append(news.past)
 
     def save(self) -> None:
         """Have all that is to be written on the disk, or refused by it."""

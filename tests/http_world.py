@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from roost.broker.limits import Limits
@@ -32,8 +32,9 @@ class FakeMacros:
         self.users: list[bytes] = []
         self.trouble: Exception | None = None
 
-    def names(self) -> list[str]:
-        return sorted(self.kept)
+    def names(self, engine: str = "") -> list[str]:
+        engines = {name: cast("dict[str, str]", each["definition"]).get("engine") for name, each in self.kept.items()}
+        return sorted([name for name, its in engines.items() if not engine or its == engine])
 
     def shown(self, name: str) -> dict[str, object]:
         if name not in self.kept:
@@ -205,9 +206,9 @@ class World:
     journal: Journal = field(default_factory=Journal)
     uri: str = ""
 
-    def open(self, *, bare: bool = False, limits: Limits | None = None) -> HttpDoor:
+    def open(self, *, bare: bool = False, limits: Limits | None = None, behind_proxy: bool = False) -> HttpDoor:
         desks = Desks() if bare else Desks(self.macros, self.roles, self.topics)
-        self.door = HttpDoor(desks, self.gate, Clock(), self.journal, limits)
+        self.door = HttpDoor(desks, self.gate, Clock(), self.journal, limits, behind_proxy=behind_proxy)
         return self.door
 
     async def ask(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
@@ -220,7 +221,7 @@ class World:
 
     def _ask(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> Answer:
         place = urlsplit(self.uri)
-        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=20)
+        connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
         try:
             connection.request(method, path, content, headers)
             answer = connection.getresponse()
@@ -242,10 +243,12 @@ class World:
 
 
 @asynccontextmanager
-async def open_door(*, bare: bool = False, limits: Limits | None = None) -> AsyncIterator[World]:
+async def open_door(
+    *, bare: bool = False, limits: Limits | None = None, behind_proxy: bool = False
+) -> AsyncIterator[World]:
     """A world whose door is open while the block runs."""
     world = World()
-    door = world.open(bare=bare, limits=limits)
+    door = world.open(bare=bare, limits=limits, behind_proxy=behind_proxy)
     world.uri = await door.start("127.0.0.1", 0)
     try:
         yield world

@@ -68,7 +68,7 @@ class LiveNode:
         process.send_signal(how)
         with process.stdout as rest:
             rest.read()
-        return process.wait(timeout=30)
+        return process.wait(timeout=90)
 
     def signal(self, which: signal.Signals) -> None:
         """Send it a signal that it lives on with."""
@@ -96,7 +96,7 @@ class LiveNode:
         url = f"http://127.0.0.1:{self.http}{quote(path, safe='/?=&')}"
         request = urllib.request.Request(url, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=90) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:

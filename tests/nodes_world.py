@@ -2,7 +2,8 @@
 
 A `Street` is the group. Each node has what it inserted (its repo), which survives its death; a link between two nodes
 carries it when both live and none is cut off, stream by stream, in any order among streams. A node that dies comes back
-from its rows.
+from its rows. In a street that is spreading, nodes know that there are others, and what is to be at all of them comes
+to all that are in reach at once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from roost.naming.topic import name_of_topic
 GROUP = b"\x08\x05group"
 INSTANT_S = 1e-9  # no two things happen at the same time
 EXPIRY = props(session_expiry=10_000)
+LARGE_BYTES = 8000  # of a payload that does not fit a packet
 
 
 def panel_of(number: int) -> bytes:
@@ -66,7 +68,7 @@ class Node(World):
         self.run = held.append  # type: ignore[assignment, method-assign]
         super()._start()
         self.run = original  # type: ignore[method-assign]
-        roaming = Roaming({GROUP: (0, panel_of(self.number))})
+        roaming = Roaming({GROUP: (0, panel_of(self.number))}, lambda: self.street.is_spreading)
         self.handed = dict(self.broker.positions)
         self.run(self.broker.join(_History(self), roaming, self.now))
         for effects in held:
@@ -77,6 +79,9 @@ class Node(World):
     def streams_of(self, filter_: bytes) -> list[bytes]:
         levels = filter_.split(b"/")
         return [name for name, held in self.streams.items() if matches(levels, held[0].topic.split(b"/"))]
+
+    def has(self, stream: bytes, filter_: bytes) -> bool:
+        return stream in self.streams_of(filter_)
 
     def present(self, stream: bytes) -> int:
         return self.handed.get(stream, 0)
@@ -90,6 +95,19 @@ class Node(World):
         held = self.streams.get(stream, [])
         high = min(high, len(held), low + limit - 1)
         return [(number, held[number - 1]) for number in range(low, high + 1)]
+
+    def outlines(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None, bool]]:
+        found: list[tuple[int, Message | None, bool]] = []
+        for number, m in self.read(stream, low, high, limit):
+            if m is not None and len(m.payload) > LARGE_BYTES:
+                left = Message(m.topic, b"", m.qos, m.retain, m.kept, m.expires, m.publisher, m.time, m.origin)
+                found.append((number, left, True))
+            else:
+                found.append((number, m, False))
+        return found
+
+    def at(self, stream: bytes, time: int, limit: int) -> list[int]:
+        return [number for number, each in enumerate(self.streams.get(stream, ()), 1) if each.time == time][:limit]
 
     # -- the group
 
@@ -120,6 +138,8 @@ class Node(World):
                     m.lineage,
                 )
             )
+            if insert.spread:
+                self.street.spread(self, stream)
         self.run(self.broker.inserted(insert.ticket, "", self.now))
 
     def hand_on(self, stream: bytes) -> None:
@@ -155,23 +175,44 @@ class _History:
 
     def __init__(self, node: Node) -> None:
         self.streams = node.streams_of
+        self.has = node.has
         self.present = node.present
         self.first = node.first
         self.read = node.read
+        self.outlines = node.outlines
+        self.at = node.at
 
 
 class Street:
     """The nodes, and what is under way between them."""
 
-    def __init__(self, seed: int, count: int = 2, macros: Callable[[Node], Macros] | None = None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        count: int = 2,
+        macros: Callable[[Node], Macros] | None = None,
+        *,
+        is_spreading: bool = False,
+    ) -> None:
         self.random = random.Random(seed)
         self.count = count
+        self.is_spreading = is_spreading
         self.now = 0
         self.nodes = [Node(self, number, macros) for number in range(1, count + 1)]
         self.now = self.nodes[0].now
 
     def alive(self) -> list[Node]:
         return [node for node in self.nodes if node.is_alive]
+
+    def spread(self, source: Node, stream: bytes) -> None:
+        """Have all nodes in reach have a stream as far as one has it, and hand it on."""
+        for node in self.alive():
+            if node is source or node.is_cut_off or source.is_cut_off:
+                continue
+            held = node.streams.setdefault(stream, [])
+            held += source.streams[stream][len(held) :]
+            while node.handed.get(stream, 0) < len(held):
+                node.hand_on(stream)
 
     def step(self) -> bool:
         """Make readings of what is to be inserted, and move one somewhere; whether there was one to move."""
@@ -222,6 +263,14 @@ class Street:
             self.wait(1)
 
 
+def await_answer(node: Node, client: Client) -> None:
+    """Let all nodes live until something has come to a client: an answer may wait for them."""
+    for _ in range(12):
+        if client.arrived or client.closed:
+            return
+        node.street.live(1 / 4)
+
+
 class Subscriber:
     """One client with a persistent session, which keeps its QoS 2 identifiers as it should [MQTT-4.3.3]."""
 
@@ -235,11 +284,16 @@ class Subscriber:
         """Connect to a node; whether it had the session."""
         properties = EXPIRY if self.version == 5 else b""
         self.link = node.connect(b"sub", self.version, look=False, clean=clean, properties=properties)
+        await_answer(node, self.link)
         welcome = packets.seen(self.link.arrived, self.version)[0]
         self.link.arrived = self.link.arrived[len(welcome.raw) :]
         if not welcome.session_present:
             self.unreleased.clear()
-        if filters:
+        if filters and node.street.is_spreading:
+            self.link.send(packets.subscribe(1, *filters, version=self.version))
+            await_answer(node, self.link)
+            assert self.link.one("SUBACK").codes == [qos for _, qos in filters]
+        elif filters:
             self.link.subscribe(*filters)
         return welcome.session_present
 

@@ -52,11 +52,16 @@ Function: TypeAlias = Callable[[Call], object]
 class Scripted:
     """A program: the references its code shows, and what it does; a string or number is its result."""
 
+    draws = True
+
     def __init__(self, references: Sequence[Reference], function: Function) -> None:
         self.references = tuple(references)
         self.function = function
         self.calls: list[Call] = []
         self.explored = 0
+
+    def written(self) -> tuple[Reference, ...]:
+        return self.references
 
     def explore(self) -> tuple[Reference, ...]:
         self.explored += 1

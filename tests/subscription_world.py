@@ -74,6 +74,10 @@ class FakeHoldings:
     def dropped(self, stream: Name, low: int, high: int) -> list[tuple[int, int]]:
         return [run for run in self.gone.get(stream, []) if run[0] <= high and run[1] >= low]
 
+    def is_held(self, stream: Name, number: int) -> bool:
+        absent = [*self.gone.get(stream, ()), *self.missing.get(stream, ())]
+        return 1 <= number <= self.highest(stream) and not any(low <= number <= high for low, high in absent)
+
     def holes(self, stream: Name, limit: int) -> list[tuple[int, int]]:
         return self.missing.get(stream, [])[:limit]
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+
+from roost.cli import main
 
 RUN = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())"]
 
@@ -21,6 +24,25 @@ def environment_of(home: Path) -> dict[str, str]:
 
 def roost(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([*RUN, *arguments], env=environment, capture_output=True, timeout=60, check=False)
+
+
+def here(*arguments: str, given: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a verb inside this process, with its environment; `given` is what its standard input has."""
+    err, status = io.StringIO(), 0
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    before = sys.stdin
+    with ExitStack() as stack:
+        if given is not None:
+            sys.stdin = stack.enter_context(given.open(encoding="utf-8"))
+            stack.callback(setattr, sys, "stdin", before)
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        try:
+            status = main(arguments)
+        except SystemExit as left:
+            status = int(left.code or 0)
+    out.seek(0)
+    return subprocess.CompletedProcess(arguments, status, out.read(), err.getvalue())
 
 
 @contextmanager
@@ -38,4 +60,4 @@ def background(environment: dict[str, str], *arguments: str, until: str) -> Iter
         finally:
             process.send_signal(signal.SIGTERM)
             lines += [line.rstrip() for line in process.stdout]
-            assert process.wait(timeout=30) == 0
+            assert process.wait(timeout=90) == 0

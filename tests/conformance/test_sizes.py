@@ -90,12 +90,15 @@ def test_explanations_give_way_to_the_clients_maximum_and_the_packet_comes(versi
     explained = _failure(kind)
     least = 1 if kind == "CONNACK" else _least_to_be_let_in()
     bare = len(_bare(explained))
+    assert max(bare, least) < len(explained.raw)  # else there is nothing to give way
     for maximum in range(max(bare, least), max(len(explained.raw), least) + 2):
         answer = _failure(kind, maximum_packet_size=maximum)
         assert len(answer.raw) <= maximum
         assert (answer.reason, answer.codes) == (explained.reason, explained.codes)
         if len(explained.raw) <= maximum:
             assert answer == explained
+        else:
+            assert "reason_string" not in answer.properties
 
 
 def _bare(packet: Seen) -> bytes:
@@ -113,6 +116,8 @@ def _least_to_be_let_in() -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_wants_no_explanations_gets_none_but_from_connack_and_disconnect(version: int, kind: str) -> None:
     del version
+    assert _failure(kind).properties["reason_string"]
+    assert _failure(kind, request_problem=1).properties["reason_string"]
     answer = _failure(kind, request_problem=0)
     if kind not in {"CONNACK", "DISCONNECT"}:
         assert not {"reason_string", "user"} & set(answer.properties)

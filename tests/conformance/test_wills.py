@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.broker_packets import connect, disconnect, packet, pingreq, props
+from tests.broker_packets import connect, disconnect, packet, pingreq, props, puback
 from tests.conformance.clauses import clauses
 from tests.conformance.talk import Client, World, only
 
@@ -207,3 +207,23 @@ def test_the_will_of_a_session_that_lasts_survives_a_crash_of_the_server(version
     world.crash()
     again = world.client(b"watcher", version, clean=False, properties=lasting)
     assert only(again.hear(), "PUBLISH").payload == b"gone"
+
+
+@clauses(v4="3.1.2-8", v5="3.1.2-7 3.1.2-8")
+def test_the_will_of_a_session_that_ends_with_its_link_survives_a_crash_of_the_server(version: int) -> None:
+    world = World(persistent=True)
+    lasting = props(session_expiry=100) if version == 5 else b""
+    watcher = world.client(b"watcher", version, clean=False, properties=lasting)
+    watcher.subscribe((b"w", 1))
+    before = len(world.disk.rows)
+    said_goodbye = _mortal(world, version, will_qos=1)
+    said_goodbye.send(disconnect())
+    assert len(world.disk.rows) == before
+    _mortal(world, version, will_qos=1)
+    world.crash()
+    again = world.client(b"watcher", version, clean=False, properties=lasting)
+    will = only(again.hear(), "PUBLISH")
+    assert will.payload == b"gone"
+    again.send(puback(will.packet_id))
+    world.crash()
+    assert world.client(b"watcher", version, clean=False, properties=lasting).hear() == []

@@ -68,6 +68,12 @@ def run_program(program: str, folder: Path, environment: dict[str, str], timeout
     assert done.stdout.strip(), "an example shows something"
 
 
+def logged(folder: Path) -> str:
+    """What the programs that a page left running wrote last."""
+    logs = sorted(folder.glob("*.log"))
+    return "".join(f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in logs)
+
+
 @contextlib.contextmanager
 def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -> Iterator[Callable[[str], None]]:
     """Run commands one by one, and end in the end what they left running."""
@@ -86,7 +92,7 @@ def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -
             started.append(process.pid)
             said, _ = process.communicate(timeout=timeout_s)
         expected = int(command.partition("# status ")[2] or 0)
-        assert process.returncode == expected, f"{command}\n{said}"
+        assert process.returncode == expected, f"{command}\n{said}{logged(folder)}"
 
     try:
         yield run

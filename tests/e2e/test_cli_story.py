@@ -86,7 +86,7 @@ def test_what_the_policy_has_no_rule_for_is_neither_served_nor_believed(
         other = PANEL.replace("Panel1", "Panel9")
         foreign = producer.roost("serve", f"{other}/manual", str(file))
         assert f"wants a key of {other}".encode() in foreign.stderr
-        assert f"to make a key: roost keys make {other}".encode() in foreign.stderr
+        assert f"to make a key: roost key make {other}".encode() in foreign.stderr
         uri = said[-2].removeprefix("listening on ")
         with producer.running("serve", "--digest", f"{PANEL}/manual", str(file), until="serving"):
             digest = consumer.roost("fetch", "--segments", "--uri", uri, f"{PANEL}/manual")
@@ -108,7 +108,9 @@ def test_an_init_that_is_killed_can_be_run_again(producer: Machine) -> None:
     process.wait()
     assert b"roost init" in producer.roost("keys", "list").stderr
     assert producer.roost("init").returncode == 0
-    assert sorted(path.name for path in producer.home.iterdir()) == ["anchors", "certificates", "keys", "schema.lvs"]
+    assert sorted(path.name for path in producer.home.iterdir()) == [
+        *("anchors", "certificates", "keys", "roost.yaml", "schema.lvs"),
+    ]
     assert len(producer.roost("keys", "list").stdout.splitlines()) == 5
 
 

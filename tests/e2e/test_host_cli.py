@@ -47,7 +47,7 @@ def test_a_node_serves_and_stops_cleanly(environment: dict[str, str], tmp_path: 
             assert b"no route: nobody serves this name here, or its route is missing" in lost.stderr
             checked = roost(environment, "doctor")
             assert checked.returncode == 0
-            assert b"node.sock    answers" in checked.stdout
+            assert b"node.sock answers" in checked.stdout
         second = roost(environment, *NODE)
         assert second.returncode == 1
         assert second.stderr.startswith(b"roost node: a node already listens on ")
@@ -96,7 +96,9 @@ def test_without_a_node_a_verb_says_how_to_start_one(environment: dict[str, str]
     assert said.startswith(
         f"roost {verb[0]}: no node is running here (looked at NDN_CLIENT_TRANSPORT, client.conf and "
     )
-    advice = "start one with `roost node` or `roost repo`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    advice = (
+        "start one with `roost up`, `roost repo` or `roost node`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    )
     assert said.endswith(advice)
 
 

@@ -119,13 +119,19 @@ def test_a_reload_reads_macro_files_again_and_keeps_what_runs_if_one_is_wrong(tm
         listed.write_text("{name: twice, code: -2 * Noctua.topic('hall/temp')}")
         code.write_text("Noctua.topic('hall/temp') + 3")
         status, told = reload()
-        assert (status, "roles, macros and limits" in told) == (0, True), told
+        assert (status, "reloaded macros and limits" in told) == (0, True), told
         assert said(node, "20") == {"Noctua/twice": "-40", "Noctua/hall": "23"}
         listed.write_text("{name: twice, kode: '1'}")
         code.write_text("Noctua.topic('hall/temp') + 4")
         status, told = reload()
         assert (status, "macros.yaml: a macro has no 'kode'" in told) == (1, True), told
         assert said(node, "20") == {"Noctua/twice": "-40", "Noctua/hall": "23"}
+        listed.write_text("{name: twice, code: -3 * Noctua.topic('hall/temp')}")
+        code.write_text("Noctua.topic('hall/temp'\n  * 4")
+        status, told = reload()
+        assert (status, "hall.js, line 2: hall: line 2, column" in told) == (1, True), told
+        assert said(node, "20") == {"Noctua/twice": "-40", "Noctua/hall": "23"}
+        assert roost(home.environment, "mqtt", "check", "-c", str(node.folder / "mqtt.yaml")).returncode == 1
 
 
 def test_results_are_signed_readings_that_anybody_verifies_back_to_the_raw_ones(

@@ -269,7 +269,7 @@ def test_the_verb_reloads_its_configuration_and_says_what_is_wrong_with_it(place
             assert complaint in line
             assert asyncio.run(largest(at, properties=TOKEN)) == 2048
         write(place, {"packet_bytes": "4KiB"})
-        assert reload(0).endswith("reloaded users, permissions, certificates, authentication, roles, macros and limits")
+        assert reload(0).endswith("reloaded permissions, authentication and limits")
         assert asyncio.run(largest(at, properties=TOKEN)) == 4096
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -368,19 +369,21 @@ def test_copies_that_nobody_can_make_are_complained_of_and_counted(
     run(test)
 
 
-def test_a_3_1_1_device_is_cut_off_for_what_no_reading_can_be_and_the_log_says_whom_and_why(
+def test_a_3_1_1_device_hears_nothing_of_what_no_reading_can_be_and_all_else_comes_through(
     home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test() -> None:
         async with node(home, 1) as one:
-            for topic, payload in (("hall", b"1"), ("hall/a", b"x" * 10_000)):
+            for topic, payload in (("hall", b"1"), ("/".join("a" * 15), b"x" * 10_000)):
                 reader, writer = await raw(one)
                 writer.write(packets.publish(topic.encode(), payload, qos=1, packet_id=7))
+                writer.write(packets.publish(b"hall/b", b"1", qos=1, packet_id=8))
                 async with asyncio.timeout(30):
-                    await reader.read()
+                    assert await reader.readexactly(4) == packets.puback(8)
                 writer.close()
+            assert one.broker.counts()["publish/messages/unfit"] == 2
         assert "2 to 16 levels, this one has 1: topic 'hall' (client 'device')" in caplog.text
-        assert "make it smaller: topic 'hall/a' (client 'device')" in caplog.text
+        assert "make one of them smaller: topic 'a/a/a" in caplog.text
 
     run(test)
 
@@ -405,5 +408,59 @@ def test_plain_trees_stay_at_their_node(home: Path) -> None:
             await device.publish("hall/a", "2", qos=1)
             assert await taken(near, 2) == [("plain/a", "1"), ("hall/a", "2")]
             assert await taken(far, 1) == [("hall/a", "2")]
+
+    run(test)
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_client_moves_as_soon_as_it_is_answered_and_has_everything_once(home: Path, qos: int) -> None:
+    async def test() -> None:
+        async with two(home) as nodes:
+            for number in range(6):
+                here, there = nodes[number % 2], nodes[(number + 1) % 2]
+                async with client(here, identifier="display", **lasting()) as display, client(there) as device:
+                    await display.subscribe(f"hall/{number}", qos=qos)
+                    await device.publish(f"hall/{number}", "first", qos=qos)
+                    assert await taken(display, 1) == [(f"hall/{number}", "first")]
+                    await display.subscribe(f"room/{number}", qos=qos)
+                async with client(here) as device:
+                    await device.publish(f"room/{number}", "second", qos=qos)
+                async with client(there, identifier="display", **lasting()) as display:
+                    assert await taken(display, 1) == [(f"room/{number}", "second")]
+                    await display.unsubscribe(f"room/{number}")
+                    await display.unsubscribe(f"hall/{number}")
+
+    run(test)
+
+
+def test_a_clock_that_is_set_forward_ends_nobody(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = {"sys_interval": "1s"}
+
+    async def test() -> None:
+        async with AsyncExitStack() as stack:
+            one = await stack.enter_async_context(node(home, 1, features=features))
+            other = await stack.enter_async_context(node(home, 2, uri_of(one), features=features))
+            clients = []
+            for at, running in enumerate((one, other)):
+                will = aiomqtt.Will(f"hall/gone{at}", "gone", qos=1)
+                device = await stack.enter_async_context(client(running, will=will, keepalive=60))
+                await device.subscribe("hall/#", qos=1)
+                clients.append(device)
+            async with client(one, identifier="away", **lasting()) as away:
+                await away.subscribe("hall/#", qos=1)
+            now = time.time_ns
+            monkeypatch.setattr(time, "time_ns", lambda: now() + 24 * 3600 * 10**9)
+            for device in clients:  # time has passed at both, more than once
+                await device.subscribe("$SYS/broker/uptime")
+                async with asyncio.timeout(20):
+                    for _ in range(3):
+                        await anext(aiter(device.messages))
+            await clients[0].publish("hall/a", "1", qos=1)
+            for device in clients:
+                async for message in device.messages:
+                    if message.topic.value.startswith("hall"):
+                        assert message.topic.value == "hall/a"
+                        break
+            assert b"away" in one.broker.core.sessions
 
     run(test)

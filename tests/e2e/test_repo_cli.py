@@ -92,8 +92,8 @@ def test_mistakes_are_told_with_what_to_do(environment: dict[str, str], tmp_path
         assert done.returncode == 1
         return done.stderr.decode()
 
-    assert "roost keys make <group>/Repo/Repo9" in refusal("repo", "Repo9", *LISTEN)
-    assert f"roost keys make {GROUP}/Repo/Repo9" in refusal("repo", f"{GROUP}/Repo/Repo9", *LISTEN)
+    assert "roost key make <group>/Repo/Repo9" in refusal("repo", "Repo9", *LISTEN)
+    assert f"roost key make {GROUP}/Repo/Repo9" in refusal("repo", f"{GROUP}/Repo/Repo9", *LISTEN)
     assert "is no repo's name" in refusal("repo", f"{GROUP}/Panel1", *LISTEN)
     assert "no bound" in refusal("repo", "Repo1", *LISTEN, "--retention", "# soon")
     assert "STREAM and VALUE" in refusal("pub", GROUP, "Panel1", "Heater/Voltage")

@@ -9,13 +9,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import aiomqtt
 import pytest
 from tests.e2e.test_http import get
 from tests.e2e.test_mqtt_groups import asked, taken, uri_of
 from tests.loops import run
-from tests.roles_house import EXACT, GROUP, RAW, ROLES, STREAM, VAGUE, House, built, client, face_of, node, say, working
+from tests.roles_house import (
+    EXACT,
+    GROUP,
+    PERMISSIONS,
+    RAW,
+    ROLES,
+    STREAM,
+    VAGUE,
+    House,
+    built,
+    client,
+    face_of,
+    node,
+    say,
+    working,
+)
 from tests.roles_world import DOCUMENT
 
 from roost.errors import BadConfig
@@ -212,6 +228,34 @@ def test_another_node_of_the_group_hands_on_what_it_may_open(house: House) -> No
                 assert await taken(later, 1) == [(RAW, EXACT)], "by its time, which is told beside the seal"
             assert await read(house, "ada", other, RAW) == [EXACT]
             assert await read(house, "cid", other, RAW) == ["sealed"]
+
+    run(test)
+
+
+def test_a_will_that_nodes_tell_each_other_is_for_them_alone(house: House) -> None:
+    (house.folder / "watching").write_text(PERMISSIONS + "read $SYS/#\n")
+    more: dict[str, Any] = {"permissions": "watching", "features": {"sys_interval": "1s"}}
+
+    async def test() -> None:
+        async with (
+            node(house) as one,
+            node(house, 2, uri_of(one), **more) as other,
+            client(other, "sam", identifier="watch") as watch,
+        ):
+            await watch.subscribe("$SYS/broker/roaming/wills")
+            async with client(one, "sam", will=aiomqtt.Will(RAW, EXACT, qos=1)):
+                async for message in watch.messages:
+                    if message.payload == b"1":
+                        break
+                roaming = other.broker.core.roaming
+                assert roaming is not None
+                (panel,) = roaming.bequests.panels
+                (left,) = [each.will for each in roaming.bequests.of(panel)]
+                assert left is not None
+                assert left.payload == EXACT.encode(), "the other node has it"
+                for user in ("ada", "eve"):
+                    told = await read(house, user, one, "$roost/sessions/arrivals")
+                    assert set(told) == {"sealed"}
 
     run(test)
 

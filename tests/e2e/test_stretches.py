@@ -377,7 +377,7 @@ def test_that_no_repo_answers_is_an_error_and_no_missing_reading(hall: Hall) -> 
         nobody = Access((f"unix://{hall.folder}/nobody.sock",), home(hall), timeout_s=0.2)
         with pytest.raises(Unreachable, match=r"nobody\.sock: no answer for 0\.2 s"):
             await read(nobody, Stretch(TEMP, 1, 3))
-        with pytest.raises(Unreachable, match="no node runs here: start one with `roost node`"):
+        with pytest.raises(Unreachable, match="no node runs here: start one with `roost up`"):
             await read(Access(home=home(hall), timeout_s=0.2), Stretch(TEMP, 1, 3))
         async with contextlib.AsyncExitStack() as first:
             repo = await first.enter_async_context(at_work(hall, "repo1"))

@@ -159,7 +159,9 @@ def test_without_a_node_it_says_how_to_start_one(environment: dict[str, str]) ->
     assert failed.returncode == 1
     waited, said = failed.stderr.decode().splitlines()
     assert waited.startswith("no node is running here yet; waiting 2 s for ")
-    advice = "start one with `roost node` or `roost repo`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    advice = (
+        "start one with `roost up`, `roost repo` or `roost node`, or name a forwarder with --at or NDN_CLIENT_TRANSPORT"
+    )
     assert said.endswith(advice)
 
 

@@ -15,8 +15,8 @@ SEEDS = range(15)
 class Story:
     """Two nodes, publishers at both, and one subscriber that wanders."""
 
-    def __init__(self, seed: int, qos: int) -> None:
-        self.street = Street(seed)
+    def __init__(self, seed: int, qos: int, *, is_spreading: bool = False) -> None:
+        self.street = Street(seed, is_spreading=is_spreading)
         self.random = self.street.random
         self.qos = qos
         self.total = 0
@@ -411,3 +411,38 @@ def test_a_share_loses_nothing_of_qos_1_whichever_nodes_are_lost_or_cut_off(seed
             node.rise()
     crew.finish()
     assert set(crew.got) == set(range(crew.total))
+
+
+class Restless(Story):
+    """The same in a street where answers wait for the other nodes; none dies, and the client moves as it pleases."""
+
+    def __init__(self, seed: int, qos: int) -> None:
+        super().__init__(seed, qos, is_spreading=True)
+
+    def move(self) -> None:
+        """Go to the other node in whatever state, saying goodbye or not, and perhaps back again."""
+        if self.random.random() < 1 / 2 and self.subscriber.link is not None and not self.subscriber.link.closed:
+            self.subscriber.link.disconnect()
+        self.at = 1 - self.at
+        self.subscriber.come(self.here)
+
+    def some(self) -> None:
+        super().some()
+        for _ in range(self.random.randrange(3)):  # it answers in the middle of everything
+            self.subscriber.act()
+            self.street.step()
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_client_that_moves_at_any_moment_has_each_message_of_qos_2_once_while_its_nodes_live(
+    seed: int, qos: int
+) -> None:
+    story = Restless(seed, qos)
+    for _ in range(8):
+        story.some()
+        story.move()
+    counts = story.finish()
+    assert set(counts) == set(range(story.total))
+    assert qos == 1 or set(counts.values()) <= {1}
+    assert not story.subscriber.unreleased

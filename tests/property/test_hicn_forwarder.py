@@ -17,14 +17,15 @@ FACES = {1: False, 2: False, 3: True, 4: False}  # id → local; everything is r
 UP = 3
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.just("ask"), st.sampled_from([*FACES]), st.integers(0, 2), st.sampled_from([0, 10, 30])),
-        st.tuples(st.just("answer"), st.sampled_from([*FACES]), st.integers(0, 2), st.sampled_from([0, 15, 40])),
-        st.tuples(st.just("wait"), st.just(0), st.just(0), st.sampled_from([1, 10, 15, 29])),
+        st.tuples(st.just("ask"), st.sampled_from([*FACES]), st.integers(0, 2), st.sampled_from([0, 300, 1000, 3000])),
+        st.tuples(st.just("answer"), st.sampled_from([*FACES]), st.integers(0, 2), st.sampled_from([0, 1500, 4000])),
+        st.tuples(st.just("wait"), st.just(0), st.just(0), st.sampled_from([1, 20, 100, 300, 1000, 1500, 2900])),
         st.tuples(st.just("tick"), st.just(0), st.just(0), st.just(0)),
     ),
     max_size=40,
 )
 STORE = 2
+START = 1000
 
 
 @dataclass
@@ -32,7 +33,8 @@ class Row:
     """What is known of one name, in the words of the table; expiry is looked at when the name is next met."""
 
     askers: list[int] = field(default_factory=list)
-    asked: bool = False
+    sent: int = 0
+    pause: int = 20
     until: int = 0
 
 
@@ -43,6 +45,7 @@ class Model:
         self.now = 0
         self.pending: dict[int, Row] = {}
         self.cached: dict[int, int] = {}  # name → stale at, in the order of coming
+        self.lately: dict[int, tuple[int, int]] = {}  # name → who asked first of what may come round, and until when
 
     def ask(self, face: int, name: int, lifetime: int) -> list[int]:
         if self.cached.get(name, 0) > self.now:
@@ -52,14 +55,24 @@ class Model:
         if row is not None and row.until <= self.now:
             del self.pending[name]
             row = None
-        if row is not None and face not in row.askers:
-            row.askers.append(face)
-            row.until = max(row.until, self.now + lifetime)
+        if row is not None:
+            longest = min(1000, max(500, lifetime // 2))
+            wait = longest if face == UP else min(row.pause, longest)
+            if face not in row.askers or self.now - row.sent < wait:
+                row.askers += [face] if face not in row.askers else []
+                row.until = max(row.until, self.now + lifetime)
+                return []
+        first, until = self.lately.get(name, (face, 0))
+        if face == UP or (row is None and until > self.now and first != face):
             return []
-        if face == UP:
-            return []
+        if lifetime < 500:
+            self.lately[name] = (face, self.now + 500)
         if lifetime or row is not None:
-            row = self.pending.setdefault(name, Row([face], asked=True))
+            if row is None:
+                row = self.pending[name] = Row([face])
+            else:
+                row.pause = min(2 * row.pause, 1000)
+            row.sent = self.now
             row.until = max(row.until, self.now + lifetime)
         return [UP]
 
@@ -74,6 +87,8 @@ class Model:
             return []
         del self.pending[name]
         self._cache(name, lifetime)
+        if not lifetime:
+            self.lately[name] = (row.askers[0], self.now + 500)
         return row.askers
 
     def _cache(self, name: int, lifetime: int) -> None:
@@ -91,6 +106,7 @@ def test_the_forwarder_does_what_its_table_says(steps: list[tuple[str, int, int,
         machine.open_face(face, HicnFaceSpec(str(face), local=local))
     machine.add_route(Prefix.parse("abcd::/16"), UP)
     model = Model()
+    model.now = START
     for verb, face, suffix, number in steps:
         name = HicnName.parse(f"abcd::1|{suffix}")
         now = model.now * MS
@@ -103,7 +119,7 @@ def test_the_forwarder_does_what_its_table_says(steps: list[tuple[str, int, int,
             effects = machine.receive(Arrived(face, [encode(packet)]), now)
             expected = (model.ask if verb == "ask" else model.answer)(face, suffix, number)
             assert [effect.face for effect in effects if isinstance(effect, Send)] == expected
-    machine.tick((model.now + 100) * MS)
+    machine.tick((model.now + 10_000) * MS)
     assert not machine.table.pending
     assert machine.deadline() is None
     assert not any(face.wants or face.owes for face in machine.faces.values())

@@ -12,10 +12,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roost.columns.decoding import decode
+from roost.columns.decoding_exact import read_packet
 from roost.naming import Component, Name
 from roost.naming.conventions import sequence
-from roost.pipeline.decoding import decode
-from roost.pipeline.decoding_exact import read_packet
 from roost.pipeline.decoding_few import Entry, decode_few
 from roost.wire import tlv
 from roost.wire.data import encode_data

@@ -18,12 +18,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roost.columns.readings import SUMMED
 from roost.host.stretches import Fetched, Stretch
 from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import Group, numbered
 from roost.pipeline import offsets
-from roost.pipeline.columns import SUMMED
 from roost.pipeline.driving import Driving
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.options import SourceOptions

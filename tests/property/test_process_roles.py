@@ -18,6 +18,7 @@ from roost.process.roles.patterns import Patterns, intersects
 from roost.process.roles.policy import Policy
 from roost.process.roles.reach import admits
 from roost.process.roles.specification import Row, Specification
+from roost.process.wildcards import covers
 
 # -- patterns
 
@@ -59,6 +60,15 @@ def test_two_filters_meet_where_an_enumeration_says() -> None:
     reached = {each: {topic for topic in deep if plainly_matches(each, topic)} for each in FILTERS}
     for one, other in product(FILTERS[::3], FILTERS):
         assert intersects(one, other) == bool(reached[one] & reached[other]), (one, other)
+
+
+def test_a_filter_that_covers_another_matches_all_that_it_does() -> None:
+    deep = [*TOPICS, *["/".join(levels) for levels in product(("a", "z"), repeat=4)]]
+    reached = {each: {topic for topic in deep if plainly_matches(each, topic)} for each in FILTERS}
+    for one, other in product(FILTERS[::3], FILTERS):
+        assert not covers(one, other) or reached[one] >= reached[other], (one, other)
+    for one, topic in product(FILTERS, TOPICS):
+        assert covers(one, topic) == plainly_matches(one, topic), (one, topic)
 
 
 # -- documents and decisions

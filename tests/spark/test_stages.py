@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from roost.columns.readings import WINDOWED, WITH_SUMS
 from roost.errors import BadConfig
-from roost.pipeline.columns import WINDOWED, WITH_SUMS
 from roost.pipeline.graph import Pipeline
 from roost.pipeline.hierarchy import Comfort, Measures, hierarchy
 from roost.pipeline.mapreduce import map_reduce

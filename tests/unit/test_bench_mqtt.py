@@ -111,9 +111,10 @@ def test_the_delay_of_a_message_is_from_its_stamp_to_its_arrival(wire: Wire) -> 
     end = Subscriber(wire.end, wire.poll, layout, 1, timed=True)
     wire.broker.sendall(layout.rows(0, 2).tobytes())
     end.readable()
-    delays = end.delays_ns().tolist()
+    delays = end.delays_ns(0).tolist()
     assert len(delays) == 2
     assert delays[0] == delays[1] > 0
+    assert not len(end.delays_ns(1))  # both say that they were sent at 0
 
 
 def test_a_publisher_goes_on_counting_from_one_block_of_packets_to_the_next(wire: Wire) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from statistics import fmean, stdev
+
 import pytest
 from bench.mqtt._layout import Lost
+from bench.process import loss
 from bench.process._flow import Cycle, Flow, Watch, flow_of, publish, relayed
 from bench.process._macros import Bench, average, conversion, localization
 from bench.process._many import definitions, many
 from bench.process._pure import Pure
+from bench.process.beacons import r_squared
 
 LETTERS = [("a", b"1"), ("bb", b"22"), ("ccc", b"333")]
 PACKETS = [publish(topic, payload) for topic, payload in LETTERS]
@@ -64,3 +69,15 @@ def test_results_are_counted_when_they_are_whole() -> None:
 def test_a_result_that_is_wrong_missing_or_out_of_order_is_noticed(wrong: bytes) -> None:
     with pytest.raises(Lost):
         Watch(Cycle(LETTERS)).see(wrong)
+
+
+@pytest.mark.parametrize(("draw", "expected"), [(loss.fixed, loss.equation_3(2)), (loss.anywhere, 2)])
+def test_as_much_is_lost_as_is_expected_and_nothing_if_it_is_held(draw: loss.Draw, expected: float) -> None:
+    counts = list(loss.lost(draw, 2, hold=False, draws=300))
+    assert abs(fmean(counts) - expected) < 3 * stdev(counts) / sqrt(len(counts))
+    assert not any(loss.lost(draw, 2, hold=True, draws=50))
+
+
+def test_a_straight_line_explains_everything_and_a_bent_one_less() -> None:
+    assert r_squared([2, 3, 4], [5, 7, 9]) == pytest.approx(1)
+    assert r_squared([2, 3, 4], [5, 6, 9]) < 0.95

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.archive_world import DAY, GROUP, NOON, POWER, VOLTAGE, Piece, Repos, archive_in, fill
 
+from roost.columns.readings import READINGS
 from roost.errors import BadConfig, Unreachable
 from roost.machine import SECOND
 from roost.naming import Name
@@ -19,7 +20,6 @@ from roost.pipeline.archive.ports import Source
 from roost.pipeline.archive.query import Asked, history, only_in_repos
 from roost.pipeline.archive.sql import Tables
 from roost.pipeline.archive.writing import open_writer
-from roost.pipeline.columns import READINGS
 
 EVERYTHING = Asked()
 WATER = Name.parse("/BigCompany/Building1/Water")

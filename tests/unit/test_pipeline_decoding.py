@@ -10,12 +10,13 @@ from typing import Any
 import cbor2
 import pytest
 
+from roost.columns import decoding
+from roost.columns.decoding import decode, empty_batch
+from roost.columns.decoding_exact import Meaning, Row, read_packet
+from roost.columns.readings import ABSENT, MISSING, READINGS
 from roost.naming import Component, Name
 from roost.naming.conventions import sequence
-from roost.pipeline import decoding, decoding_few
-from roost.pipeline.columns import ABSENT, MISSING, READINGS
-from roost.pipeline.decoding import decode, empty_batch
-from roost.pipeline.decoding_exact import Meaning, Row, read_packet
+from roost.pipeline import decoding_few
 from roost.pipeline.decoding_few import Entry, decode_few
 from roost.trust.access import Sealer
 from roost.wire import NullSigner, tlv

@@ -256,7 +256,7 @@ def test_what_is_doubtful_is_a_warning() -> None:
     assert any("put {panel} into the device" in each for each in problems(pipeline, WARNING))
     assert problems(pipeline) == []
     found = [str(each) for each in check(pipeline, frozenset())]
-    assert any("roost keys make /Campus/Hall/Rooms/calc" in each for each in found)
+    assert any("roost key make /Campus/Hall/Rooms/calc" in each for each in found)
     assert not any("roost keys" in str(each) for each in check(pipeline, frozenset({f"{ROOMS}/calc"})))
     late = two_levels()
     soon = replace(late.stages[1], inputs=(replace(late.stages[1].inputs[0], deadline_ns=1),))

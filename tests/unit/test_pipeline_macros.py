@@ -21,8 +21,8 @@ from tests.macros_world import (
     streams_of,
 )
 
+from roost.broker.large import is_large
 from roost.broker.message import Message
-from roost.broker.trees import why_not
 from roost.errors import BadConfig, BadMacro
 from roost.pipeline.macros_past import Left, Past
 from roost.pipeline.macros_plan import Together, can_be_cut, is_sound, looked_back_on, sets_of
@@ -234,7 +234,7 @@ def test_programs_are_loaded_once_and_only_so_many_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("letters", "is_posted"), [(6000, True), (7000, True), (7800, False)])
-def test_what_is_too_long_for_a_node_is_no_message_here_either(letters: int, is_posted: bool) -> None:
+def test_what_a_node_would_cut_is_no_message_here(letters: int, is_posted: bool) -> None:
     """By the rule of nodes, to the byte; the number is taken all the same, for numbers are dense."""
     definition = definition_of({"name": "long", "code": f"Noctua.topic('a') + 'x'.repeat({letters - 1})"})
     panel = GROUP / "Job"
@@ -242,7 +242,7 @@ def test_what_is_too_long_for_a_node_is_no_message_here_either(letters: int, is_
     (made,) = Replay([definition], streams=streams_of([definition], panel)).take(read)
     reading = decode_reading(content_of(made))
     told = Message(b"Noctua/long", made.payload or b"", 1, False, b"", 0, b"", BEGIN, None, 0, _lineage_bytes(reading))
-    assert (not why_not(len(panel.value), told)) is is_posted
+    assert is_large(len(panel.value), told) is not is_posted
     assert (reading.posting is not None, len(reading.payload)) == (is_posted, letters if is_posted else 0)
 
 

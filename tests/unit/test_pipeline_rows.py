@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 import pytest
 
+from roost.columns.readings import READINGS, WINDOWED
 from roost.errors import BadConfig, Unreachable
 from roost.host.stretches import Fetched, Stretch
 from roost.machine import SECOND
 from roost.naming import Name
 from roost.naming.building import numbered
-from roost.pipeline.columns import READINGS, WINDOWED
 from roost.pipeline.driving import Driving, Narrow
 from roost.pipeline.options import SourceOptions
 from roost.pipeline.place import Run, joined

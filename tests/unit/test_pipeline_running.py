@@ -193,8 +193,10 @@ def test_rates_lag_and_completeness_are_of_the_last_batches() -> None:
         "expected": 10 * (BATCHES - 1),
         "received": 9 * (BATCHES - 1),
         "completeness": 0.9,
+        "last_batch_ns": (BATCHES + 10) * SECOND,
     }
     assert told["floors"]["lag_s"] is None
+    assert told["floors"]["last_batch_ns"] is None
     assert told["floors"]["completeness"] is None
 
 

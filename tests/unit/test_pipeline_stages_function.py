@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from roost.columns.readings import WINDOWED
 from roost.errors import BadConfig
-from roost.pipeline.columns import WINDOWED
 from roost.pipeline.operations import ARROW
 from roost.pipeline.stages_function import _window
 

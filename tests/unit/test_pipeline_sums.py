@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from roost.columns.readings import WINDOWED
 from roost.errors import BadConfig
-from roost.pipeline.columns import WINDOWED
 from roost.pipeline.input import Input, Sums
 from roost.pipeline.sums import check_sums, handed_out, summed_up
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from tests.trust_world import NOW, PANEL1, SCHEMA, World, settle
 
+from roost.columns.decoding_exact import read_packet
 from roost.errors import InvalidInput, NoKey
 from roost.naming import Name
 from roost.naming.building import Group
-from roost.pipeline.decoding_exact import read_packet
 from roost.pipeline.place import CORRECTIONS
 from roost.pipeline.virtual import MAX_MISSING_NAMES, VirtualPanel
 from roost.pipeline.virtual_rows import PoisonRow, VirtualRow

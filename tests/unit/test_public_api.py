@@ -39,6 +39,8 @@ def test_the_list_is_short_on_purpose() -> None:
         "__version__",
         "connect",
         "connect_sync",
+        "flips",
+        "join",
         "sync",
     }
 
