@@ -35,10 +35,10 @@ def throughput(load: Load) -> dict[str, float]:
 
 def latency(load: Load) -> dict[str, float]:
     with closing(Run(load, timed=True)) as run:
-        delays_us = run.delays_ns() / 1000
+        delays_ns, others = run.delays_ns()
         run.verify()
-    p50, p99 = np.quantile(delays_us, [0.5, 0.99])
-    return {"p50": float(p50), "p99": float(p99)}
+    p50, p99 = np.quantile(delays_ns / 1000, [0.5, 0.99])
+    return {"p50": float(p50), "p99": float(p99), "others": others}
 
 
 def main() -> None:

@@ -115,18 +115,24 @@ class Run:
         self._settle()
         return rate, theirs / took, ours / took
 
-    def delays_ns(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """From publishing to having the message, at a steady rate."""
+    def delays_ns(self) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], float]:
+        """From publishing to having the message, at a steady rate; and the share of a core that others used.
+
+        The first messages do not count: of a hundred publishers every first one finds a route that is not known yet.
+        """
+        began, before = time.perf_counter(), others_s(self._load.pid)
         publishers, gap_ns = self.publishers, int(1e9 / self._load.rate)
         due = time.perf_counter_ns()
-        for number in range(int(self._load.seconds * self._load.rate)):
+        since = due + int(WARM_UP_S * 1e9)
+        for number in range(int((WARM_UP_S + self._load.seconds) * self._load.rate)):
             while (now := time.perf_counter_ns()) < due:
                 select.select([self._poll], [], [], (due - now) / 1e9)  # for epoll itself waits whole milliseconds
                 self._take(0)
             publishers[number % len(publishers)].publish_one(now)
             due += gap_ns
         self._settle()
-        return np.concatenate([each.delays_ns() for each in self.subscribers])
+        others = (others_s(self._load.pid) - before) / (time.perf_counter() - began)
+        return np.concatenate([each.delays_ns(since) for each in self.subscribers]), max(0.0, others)
 
     def verify(self) -> None:
         """Every message came, once and in order, and was acknowledged once."""
@@ -188,3 +194,10 @@ def cpu_s(pid: int) -> float:
     """The processor time that a process has used so far, all its threads together."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def others_s(pid: int) -> float:
+    """The processor time that all but this process and the broker have used so far, the machine's other guests too."""
+    idle, waiting = (int(ticks) for ticks in Path("/proc/stat").read_text().split()[4:6])  # exact, others are sampled
+    used = time.perf_counter() * (os.cpu_count() or 1) - (idle + waiting) / os.sysconf("SC_CLK_TCK")
+    return used - cpu_s(pid) - cpu_s(os.getpid())

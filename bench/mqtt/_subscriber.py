@@ -39,11 +39,13 @@ class Subscriber(End):
             self._arrivals.append((self.delivered, self._read_ns))
         return got
 
-    def delays_ns(self) -> Numbers:
+    def delays_ns(self, since_ns: int) -> Numbers:
+        """Those of the messages that were sent since then."""
         self._empty()
         counts = np.diff([count for count, _ in self._arrivals], prepend=0)
-        delays: Numbers = np.repeat([now for _, now in self._arrivals], counts) - np.concatenate(self._sent_ns)
-        return delays
+        sent = np.concatenate(self._sent_ns)
+        delays: Numbers = np.repeat([now for _, now in self._arrivals], counts) - sent
+        return delays[sent >= since_ns]
 
     def _advance(self) -> None:
         size, whole = self._layout.size, self._filled // self._layout.size

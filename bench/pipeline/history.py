@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bench.figure import Figure, alternate, progress
 from bench.pipeline._filled import STEP_NS, Pretended, reading
+from roost.columns.decoding import decode
 from roost.naming import Name
 from roost.pipeline.archive.folder import Folder
 from roost.pipeline.archive.layout import ARCHIVED, WIRE
@@ -22,7 +23,6 @@ from roost.pipeline.archive.manifest import Archive
 from roost.pipeline.archive.query import Asked
 from roost.pipeline.archive.sql import Tables
 from roost.pipeline.archive.writing import open_writer
-from roost.pipeline.decoding import decode
 from roost.pipeline.session import spark_session
 from roost.sim.deployment import GROUP, all_streams, identities
 

@@ -71,8 +71,12 @@ class Child:
 
     def ask(self, word: object) -> Any:  # noqa: ANN401
         """Say something and hear the answer."""
-        self._pipe.send(word)
+        self.tell(word)
         return self.hear()
+
+    def tell(self, word: object) -> None:
+        """Say something."""
+        self._pipe.send(word)
 
     def kill(self) -> None:
         """End it without a word."""

@@ -1,0 +1,1 @@
+"""The figures of SVS-PS: latency, rate, large objects and mules."""
