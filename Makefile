@@ -5,7 +5,7 @@ SHELL := /bin/sh
 export PYTHON ROOST_PURE
 
 BIN := .venv/bin
-PEERS := tests/interop/mqtt tests/interop/ndnts tests/interop/ndnts-2024
+PEERS := tests/interop/mqtt tests/interop/ndnts tests/interop/ndnts-2024 tests/web
 SOURCES := $(shell find src -name '*.egg-info' -prune -o -name __pycache__ -prune -o -type f -print | LC_ALL=C sort)
 # Two ways to import roost: from src, interpreted; or as installed in .venv, compiled.
 INTERPRETED := PYTHONPATH=src
@@ -16,10 +16,10 @@ PYTEST := $(BIN)/pytest -n 2 --ignore tests/spark
 LOGIC := tests/unit tests/property tests/contract tests/conformance tests/sim
 PACKAGE := .stamps/package$(if $(filter-out 0,$(ROOST_PURE)),-pure)
 
-.PHONY: run test check bench sim help
+.PHONY: run test check bench sim docs help
 
-run: $(PACKAGE) .stamps/java  ## Start three repos, six panels, a building of MQTT devices and a pipeline on Spark, kill a repo and a gate, and show that nothing is lost.
-	@$(COMPILED) $(BIN)/roost demo
+run: $(PACKAGE) .stamps/java  ## Run a campus of two buildings with its page until Ctrl-C; FOR=60s runs it unattended, breaks everything once and judges.
+	@$(COMPILED) $(BIN)/roost demo $(if $(FOR),--for $(FOR) --check)
 
 test: check $(PACKAGE) .stamps/java .stamps/peers  ## Check everything; run the tests of the logic interpreted from src, then all tests as installed, compiled, those with Spark at the end.
 	@scripts/prepare compiled
@@ -41,6 +41,10 @@ bench: $(PACKAGE) .stamps/java  ## Measure beside peers in the same run, compile
 
 sim: $(PACKAGE)  ## Simulate N=<runs> worlds with faults from SEED=<number>; without N, replay that seed and show what happened. FAMILY=<name> picks a family.
 	@$(COMPILED) $(BIN)/roost sim $(FAMILY) --seed $(or $(SEED),1) $(addprefix --runs ,$(or $(N),$(if $(SEED),,1000)))
+
+docs: .stamps/venv  ## Build the documentation as a site, into build/site.
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 help:  ## Say what the targets are.
 	@echo "usage: make <target>"

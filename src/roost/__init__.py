@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from roost import sync
     from roost.errors import RoostError
-    from roost.host import ACCEPT_ANY, Face, SyncFace, connect, connect_sync
+    from roost.host import ACCEPT_ANY, Face, SyncFace, connect, connect_sync, flips, join
     from roost.naming import Component, Name
     from roost.wire import Data, Interest
 
@@ -33,6 +33,8 @@ _HOMES = {
     "SyncFace": "roost.host",
     "connect": "roost.host",
     "connect_sync": "roost.host",
+    "flips": "roost.host",
+    "join": "roost.host",
 }
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "__version__",
     "connect",
     "connect_sync",
+    "flips",
+    "join",
     "sync",
 ]
 
