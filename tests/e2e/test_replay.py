@@ -78,4 +78,5 @@ def test_a_wrong_row_publishes_nothing(site: tuple[dict[str, str], str], tmp_pat
     done = roost(environment, "replay", str(file), "--group", GROUP, "--panel", "Panel1", "--at", uri)
     assert done.returncode == 1
     assert "row 3: time 'never' is none" in done.stderr.decode()
-    assert read(site, "Panel1/Lamp/State") == []
+    there = roost(environment, "stream", "read", GROUP, "Panel1/Lamp/State", "--at", uri)
+    assert "there is no stream" in there.stderr.decode()
