@@ -58,6 +58,7 @@ class Node(World):
         self.is_cut_off = False  # from all others
         self.streams: dict[bytes, list[Message]] = {}  # what its repo has, by stream
         self.handed: dict[bytes, int] = {}  # how far that was handed on
+        self.holes: set[tuple[bytes, int]] = set()  # what has not come, though what is behind it has
         settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0, max_inflight=10)
         make = None if macros is None else partial(macros, self)
         super().__init__(settings, gateway=Halls(), late_disk=False, macros=make)
@@ -94,7 +95,7 @@ class Node(World):
     def read(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None]]:
         held = self.streams.get(stream, [])
         high = min(high, len(held), low + limit - 1)
-        return [(number, held[number - 1]) for number in range(low, high + 1)]
+        return [(number, held[number - 1]) for number in range(low, high + 1) if (stream, number) not in self.holes]
 
     def outlines(self, stream: bytes, low: int, high: int, limit: int) -> list[tuple[int, Message | None, bool]]:
         found: list[tuple[int, Message | None, bool]] = []
@@ -152,7 +153,17 @@ class Node(World):
     def behind(self) -> list[bytes]:
         """The streams of which the next reading can be handed on."""
         found = [(stream, held, self.handed.get(stream, 0)) for stream, held in self.streams.items()]
-        return [stream for stream, held, done in found if len(held) > done and not self._is_early(held[done])]
+        return [
+            stream
+            for stream, held, done in found
+            if len(held) > done and (stream, done + 1) not in self.holes and not self._is_early(held[done])
+        ]
+
+    def pass_over_holes(self) -> None:
+        """Wait no longer for what has not come."""
+        for stream, number in sorted(self.holes):
+            if self.handed.get(stream, 0) == number - 1:
+                self.handed[stream] = number
 
     def _is_early(self, message: Message) -> bool:
         return any(self.handed.get(stream, 0) < number for stream, number in before(message))

@@ -169,6 +169,41 @@ def test_a_record_that_comes_without_its_results_does_not_stand_for_them() -> No
     assert [each.payload for each in street.results("count")] == [b"[%d,%d]" % (each, each) for each in range(1, 6)]
 
 
+def test_results_behind_a_hole_do_not_come_before_what_was_in_it() -> None:
+    street = MacroStreet(9)
+    street.define(1, MINUS)
+    street.live(8)
+    first, second = street.nodes
+    bob = second.connect(b"bob")
+    bob.subscribe(b"Noctua/minus")
+    for value in (b"1", b"2"):
+        say(second, value)
+        street.live(1)
+    first.is_cut_off = True
+    results = next(stream for stream, held in first.streams.items() if held[0].topic == b"Noctua/minus")
+    for value in (b"3", b"4", b"5", b"6"):
+        say(second, value)
+        while street.step():
+            pass
+    readings = {stream: held for stream, held in second.streams.items() if held[0].topic == b"hall/a"}
+    for stream, held in readings.items():
+        first.streams[stream] = list(held)
+    while street.step():
+        pass
+    assert [each.payload for each in first.streams[results]] == [b"-1", b"-2", b"-3", b"-4", b"-5", b"-6"]
+    second.streams[results] = list(first.streams[results])  # its last two came, those before them did not
+    second.holes = {(results, 3), (results, 4)}
+    first.die()
+    street.live(12)
+    assert street.runners("minus") == [2]
+    assert bob.payloads() == [b"-1", b"-2", b"-3", b"-4", b"-5", b"-6"]
+    second.pass_over_holes()
+    street.live(1)
+    say(second, b"7")
+    street.live(1)
+    assert bob.payloads() == [b"-7"], "what came twice is told once"
+
+
 @pytest.mark.parametrize("piece", [1, PIECE])
 @pytest.mark.parametrize("seed", range(40))
 def test_every_reading_has_one_result_whatever_dies(seed: int, piece: int) -> None:

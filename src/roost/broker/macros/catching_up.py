@@ -188,17 +188,25 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
 
 
 def _find_results(history: History, macros: Macros, known: Known) -> None:
-    """Find out what has its result: those that are behind what the record includes. Ours come after all of others."""
+    """Find out what has its result: those that are behind what the record includes. Ours come after all of others.
+
+    What another node published behind a hole does not count: the hole stays if that node is gone, and what was in it
+    would come after what is behind it. It is made again, and its twin is told by its cause.
+    """
     topic = PREFIX + known.record.name
     published: dict[Cause, list[Place]] = {}
     after: list[Name] = []
     for stream in history.streams(topic.encode()):
-        last = max(history.present(stream), known.record.results.get(stream, 0))
-        for number, message in _read(history, stream, known.record.results.get(stream, 0) + 1, _END, MAX_RESULTS):
+        is_ours = stream == macros.stream_of(topic)
+        first = known.record.results.get(stream, 0) + 1
+        last = max(history.present(stream), first - 1)
+        for number, message in _read(history, stream, first, _END, MAX_RESULTS):
+            if number > last + 1 and not is_ours:
+                break
             last = max(last, number)
             if message is not None and message.lineage:
                 published.setdefault(cause_in(message), []).append((stream, number))
-        if last and stream != macros.stream_of(topic):
+        if last and not is_ours:
             after.append(Name(key_of(stream, last)))
     known.published, known.after = published, tuple(after[:MAX_AFTER])
 
