@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.mqtt_certificates import Authority
 from tests.mqtt_patience import Changes, Listener, Speaker
 from tests.verbs import RUN, environment_of, roost
 from websockets.asyncio.client import connect as connect_websocket
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 from websockets.typing import Subprotocol
 
 from roost import __version__
@@ -265,6 +265,72 @@ def test_a_page_of_some_web_site_is_not_taken_for_this_machine(tmp_path: Path) -
                 answer = await socket.recv()
                 assert isinstance(answer, bytes)
                 assert seen(answer)[0].reason == 5, "not authorised"
+
+    run(test)
+
+
+ANYBODY_HERE = "all\n  readwrite home/%u/#\nanonymous\n  readwrite public/#\n"
+
+
+async def answer_over_websocket(uri: str, *, host: str = "", **more: str | None) -> int | None:
+    """The reason of a client's CONNACK; None if it is not let in at all. `more` is for CONNECT, `host` a proxy's."""
+    headers = {"X-Forwarded-For": host} if host else None
+    user, password = (None if word is None else word.encode() for word in (more.get("user"), more.get("password")))
+    with suppress(ConnectionClosed, InvalidMessage, ConnectionResetError):
+        async with connect_websocket(uri, subprotocols=[Subprotocol("mqtt")], additional_headers=headers) as socket:
+            await socket.send(connect(b"me", user=user, password=password))
+            answer = await socket.recv()
+            assert isinstance(answer, bytes)
+            return int(seen(answer)[0].reason)
+    return None
+
+
+def test_whom_a_proxy_brings_is_not_taken_for_this_machine(tmp_path: Path) -> None:
+    async def test() -> None:
+        said = make_users(tmp_path, ANYBODY_HERE, ann="secret")
+        listeners = [{"ws": "127.0.0.1:0"}, {"ws": "127.0.0.1:0", "behind_proxy": True}]
+        async with broker(tmp_path, listeners=listeners, **said) as running:
+            plain, proxied = running.uris
+            assert await answer_over_websocket(plain) == 0, "it is on this machine, and may be nobody"
+            assert await answer_over_websocket(plain, host="192.0.2.1") == 5, "not authorised"
+            assert await answer_over_websocket(proxied) == 5, "a proxy need not say that it is one"
+            assert await answer_over_websocket(proxied, host="192.0.2.1", user="ann", password="secret") == 0
+
+    run(test)
+
+
+def test_nobody_is_anonymous_behind_a_proxy_that_speaks_no_http(tmp_path: Path) -> None:
+    async def test() -> None:
+        said = make_users(tmp_path, ANYBODY_HERE, ann="secret")
+        async with broker(tmp_path, listeners=[{"tcp": "127.0.0.1:0", "behind_proxy": True}], **said) as running:
+            with pytest.raises(aiomqtt.MqttError, match="Not authorized"):
+                await client(running).__aenter__()
+            async with client(running, username="ann", password="secret"):
+                pass
+
+    run(test)
+
+
+def test_wrong_passwords_count_where_the_proxy_says_they_come_from(tmp_path: Path) -> None:
+    async def test() -> None:
+        said = make_users(tmp_path, ANYBODY_HERE, ann="secret")
+        listeners = [{"ws": "127.0.0.1:0", "behind_proxy": True}, {"ws": "127.0.0.1:0"}]
+        async with broker(tmp_path, listeners=listeners, limits={"failures_per_minute": 1}, **said) as running:
+            proxied, plain = running.uris
+
+            async def come(uri: str, host: str, password: str) -> int | None:
+                return await answer_over_websocket(uri, host=host, user="ann", password=password)
+
+            assert await come(proxied, "10.9.9.9, 192.0.2.1", "guess") == 4, "bad user name or password"
+            assert await come(proxied, "10.8.8.8, 192.0.2.1", "secret") is None, "only what the proxy adds counts"
+            assert await come(proxied, "192.0.2.2", "secret") == 0
+            assert await come(proxied, "", "secret") == 0
+            assert await come(plain, "192.0.2.2", "guess") == 4
+            assert await come(plain, "192.0.2.3", "secret") is None, "it may be who guessed"
+            assert await come(proxied, "", "secret") is None, "of these no more is known"
+            assert await come(proxied, "192.0.2.2", "secret") == 0
+            assert await come(plain, "", "guess") == 4
+            assert await come(plain, "", "secret") == 0, "it is on this machine"
 
     run(test)
 

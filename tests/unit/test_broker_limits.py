@@ -4,7 +4,7 @@ import pytest
 from tests.broker_world import World
 
 from roost.broker.effects import Hangup
-from roost.broker.limits import Limiter, Limits
+from roost.broker.limits import ELSEWHERE, Limiter, Limits
 from roost.broker.link import Peer
 from roost.machine import SECOND
 
@@ -78,6 +78,25 @@ def test_wrong_passwords_shut_an_address_out_for_a_while() -> None:
     assert limiter.connect("192.0.2.1", NOW + 30 * SECOND)
     limiter.failed("127.0.0.1", NOW)
     assert limiter.connect("127.0.0.1", NOW)
+
+
+def test_those_of_whom_nothing_is_known_share_the_limit_of_wrong_passwords_and_no_other() -> None:
+    limiter = Limiter(
+        Limits(max_links_per_address=1, connects_per_s=1, failures_per_minute=2, address_messages_per_s=1)
+    )
+    for _ in range(20):
+        assert limiter.connect(ELSEWHERE, NOW)
+    assert limiter.spend(ELSEWHERE, limiter.rate(NOW), 100, 0, NOW) == 0
+    for _ in range(2):
+        limiter.failed(ELSEWHERE, NOW)
+    assert not limiter.connect(ELSEWHERE, NOW)
+    assert "wrong passwords" in limiter.why
+    assert limiter.connect("127.0.0.1", NOW)
+    assert limiter.connect(ELSEWHERE, NOW + 30 * SECOND)
+    limiter.reloaded(Limits(max_links_per_address=1, failures_per_minute=1), NOW)
+    assert limiter.connect(ELSEWHERE, NOW)
+    limiter.failed(ELSEWHERE, NOW)
+    assert not limiter.connect(ELSEWHERE, NOW)
 
 
 def test_a_user_has_so_many_links_and_the_anonymous_are_no_user() -> None:
@@ -176,3 +195,19 @@ def test_who_only_shakes_hands_takes_a_place_as_much_as_others() -> None:
     assert Hangup(6) in world.broker.knocked(6, peer.address, world.now)
     world.broker.closed(5, world.now)
     assert world.broker.opened(7, peer, world.now) == []
+
+
+def test_whom_a_proxy_brings_counts_where_it_says_once_hands_are_shaken() -> None:
+    world = World(limits=Limits(max_links_per_address=1))
+    far = Peer("192.0.2.1", "ws", None, loopback=False)
+    for link in (1, 2):
+        assert world.broker.knocked(link, "127.0.0.1", world.now) == []
+    assert world.broker.opened(1, far, world.now) == []
+    assert Hangup(2) in world.broker.opened(2, far, world.now)
+    world.broker.closed(2, world.now)
+    limiter = world.broker.core.limiter
+    assert (limiter.links, limiter.refused_by_address) == (1, 1)
+    world.broker.closed(1, world.now)
+    assert limiter.links == 0
+    assert world.broker.knocked(3, "127.0.0.1", world.now) == []
+    assert world.broker.opened(3, far, world.now) == []

@@ -178,6 +178,14 @@ def test_with_permissions_others_may_reach_it() -> None:
     assert read(listeners=[{"tcp": "[::1]:1884"}, {"tcp": "localhost"}]).listeners[1].port == 1883
 
 
+@pytest.mark.parametrize("transport", ["tcp", "tls", "ws", "wss"])
+def test_a_listener_may_be_behind_a_proxy(transport: str) -> None:
+    files = {"certificate": "c.pem", "key": "k.pem"} if transport in {"tls", "wss"} else {}
+    at = {transport: "127.0.0.1:1"} | files
+    proxied, plain = read(listeners=[at | {"behind_proxy": True}, at], permissions="permissions").listeners
+    assert (proxied.behind_proxy, plain.behind_proxy) == (True, False)
+
+
 TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
 
 
@@ -204,6 +212,11 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
         ({"listeners": [TLS | {"require_certificate": True}]}, r"listeners\[0\].clients: .* name a file"),
         ({"listeners": [TLS | {"user_from": "OU"}]}, r"listeners\[0\].user_from: 'OU' is none of CN, DNS"),
         ({"listeners": [{"tcp": "0.0.0.0:1883"}]}, "can be reached from other machines, .*`roost users add"),
+        ({"listeners": [{"tcp": ":1", "behind_proxy": "x"}]}, r"^listeners\[0\].behind_proxy: 'x' is neither true nor"),
+        (
+            {"listeners": [{"tcp": ":1"}, {"ws": ":2", "behind_proxy": True}]},
+            r"^listeners\[1\].behind_proxy: who comes by way of a proxy is not on this machine, .*`roost users add",
+        ),
         ({"durability": "safe"}, "durability: 'safe' is none of received, disk"),
         ({"trees": [{"durability": "disk"}]}, r"trees\[0\].filter: it is missing"),
         ({"trees": [{"filter": "a/#/b"}]}, r"trees\[0\].filter: 'a/#/b' is no topic filter"),

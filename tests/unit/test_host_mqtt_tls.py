@@ -180,7 +180,7 @@ def test_websocket_in_tls_is_ready_when_both_are(authority: Authority, files: Tl
     browser.receive_data(peer.hear(pipe.farewell()))
     assert browser.close_rcvd is not None
     assert browser.close_rcvd.code == 1000
-    assert not pipe.is_page
+    assert not pipe.is_foreign
     assert pipe.user is None
 
 

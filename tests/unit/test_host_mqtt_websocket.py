@@ -46,8 +46,43 @@ def test_a_page_in_a_browser_is_known_by_its_origin() -> None:
     page.exchange()
     program.exchange()
     assert page.pipe.ready
-    assert page.pipe.is_page
-    assert not program.pipe.is_page
+    assert page.pipe.is_foreign
+    assert not program.pipe.is_foreign
+
+
+REQUEST = (
+    b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: mqtt\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("headers", "foreign", "address"),
+    [
+        (b"Host: 127.0.0.1:8083\r\n", False, ""),
+        (b"Host: mqtt.example\r\n", True, ""),
+        (b"Host: 127.0.0.1\r\nX-Forwarded-For: 10.9.9.9, 192.0.2.1\r\n", True, "192.0.2.1"),
+        (b"Host: 127.0.0.1\r\nForwarded: for=192.0.2.1\r\n", True, ""),
+        (b"Host: [::1\r\n", True, ""),
+        (b"Host: a\r\nHost: b\r\n", True, ""),
+        (b"Host: a\r\nOrigin: http://[a\r\n", True, ""),
+        (b"", True, ""),
+    ],
+)
+def test_whom_a_proxy_brings_is_not_on_this_machine(headers: bytes, foreign: bool, address: str) -> None:
+    pipe = WebSocket(1 << 20)
+    pipe.feed(REQUEST + headers + b"\r\n")
+    assert pipe.ready
+    assert (pipe.is_foreign, pipe.forwarded_for) == (foreign, address)
+
+
+@pytest.mark.parametrize("name", [b"Origin", b"Upgrade", b"Sec-WebSocket-Key"])
+def test_a_header_that_comes_twice_costs_its_sender_the_connection_and_nobody_else(name: bytes) -> None:
+    pipe = WebSocket(1 << 20)
+    line = name + b": http://a\r\n"
+    assert pipe.feed(REQUEST + b"Host: a\r\n" + line + line + b"\r\n")[0] == b""
+    assert pipe.ended
+    assert not pipe.ready
 
 
 def test_who_wants_another_protocol_is_refused_in_http() -> None:

@@ -26,8 +26,10 @@ from roost.machine.contract import SECOND, Effect, Rejected
 
 def begin(core: Core, number: int, peer: Peer, now: int) -> list[Effect]:
     """There is a new connection; it may be one too many."""
-    _, since = core.greeting.pop(number, ("", 0))
-    if not since and not core.limiter.connect(peer.address, now):
+    counted, since = core.greeting.pop(number, ("", 0))
+    if since and counted != peer.address:
+        core.limiter.disconnect(counted)  # by way of a proxy, which has said now for whom it asks
+    if (not since or counted != peer.address) and not core.limiter.connect(peer.address, now):
         return _refused(core, number, peer.address)
     core.stats.links_opened += 1
     most = min(core.settings.max_packet_bytes, core.settings.max_connect_bytes)  # until it is let in

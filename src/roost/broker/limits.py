@@ -9,8 +9,9 @@ debt is paid (`Pause`), and TCP makes the sender wait. Connections have no such 
     spend   ──▶ 0, or until when (ns) not to read the link
 
 An IPv6 address counts by its first 64 bits, for one machine has all of them. Loopback is limited in all and per client
-only: a proxy on this machine would have the limits of one address for everybody behind it. A limit of 0 is none. Which
-packets are too large is worked out in `roost.broker.packet_sizes`.
+only. `ELSEWHERE` is everybody of whom no more is known than that they are not on this machine: of the limits of an
+address it has that of wrong passwords alone, for the others would be those of one client for all that a proxy brings. A
+limit of 0 is none. Which packets are too large is worked out in `roost.broker.packet_sizes`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from roost.broker.access import ANONYMOUS
 from roost.machine import SECOND
 from roost.machine.bucket import Bucket
 
+ELSEWHERE: Final = "elsewhere"
 MAX_IDLE_ADDRESSES: Final = 65_536  # addresses without a link whose rates are remembered; the oldest is forgotten
 
 
@@ -116,7 +118,7 @@ class Limiter:
         where = _place_of(address)
         if where:
             found = self._found(where, now)
-            allowed = self.limits.max_links_per_address
+            allowed = 0 if where == ELSEWHERE else self.limits.max_links_per_address
             if allowed and found.links >= allowed:
                 self.refused_by_address += 1
                 return self._refuse(f"{where} has {found.links} connections, its limit (max_links_per_address)")
@@ -187,7 +189,7 @@ class Limiter:
         self.limits = limits
         self._idle.clear()
         for where, found in list(self._linked.items()):
-            self._linked[where] = fresh = _Address(limits, now)
+            self._linked[where] = fresh = _Address(_limits_of(where, limits), now)
             fresh.links = found.links
 
     def sizes(self) -> dict[str, tuple[int, int]]:
@@ -202,7 +204,7 @@ class Limiter:
     def _found(self, where: str, now: int) -> _Address:
         found = self._linked.get(where) or self._idle.get(where)
         if found is None:
-            found = _Address(self.limits, now)
+            found = _Address(_limits_of(where, self.limits), now)
             self._remember(where, found)
         return found
 
@@ -228,8 +230,15 @@ def remote_address(address: str) -> IPv4Address | IPv6Address | None:
     return None if found.is_loopback else found
 
 
+def _limits_of(where: str, limits: Limits) -> Limits:
+    """What holds for an address."""
+    return Limits(connects_per_s=0, failures_per_minute=limits.failures_per_minute) if where == ELSEWHERE else limits
+
+
 def _place_of(address: str) -> str:
     """What counts as one address; empty if it has no limits."""
+    if address == ELSEWHERE:
+        return address
     found = remote_address(address)
     if found is None:
         return ""

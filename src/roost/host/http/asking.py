@@ -2,9 +2,8 @@
 
 A page of some web site, open in a browser on this machine, reaches loopback too. So a request that says it comes from
 another origin is refused, a body has to be JSON and say so (which no form can), and who has proved nothing counts as
-on this machine only if the address it asked for is a number or localhost: a name can be made to mean this machine. What
-a proxy forwards comes from elsewhere as well, if it says so in a header, which not all do unasked; where there is one,
-the configuration says so (`http.behind_proxy`), and nobody is on this machine.
+on this machine only if the request was made here (`roost.host.nearness`), and never behind a proxy that the
+configuration tells of (`http.behind_proxy`).
 """
 
 from __future__ import annotations
@@ -12,28 +11,25 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from aiohttp import web
 
 from roost.host.address import is_loopback
 from roost.host.http.answers import Problem
+from roost.host.nearness import is_made_here, is_of_one_site
 
 USER: Final = web.RequestKey("user", bytes)  # who asks, as the door found out
 BEHIND_PROXY: Final = web.AppKey("behind_proxy", bool)  # whether a proxy on this machine asks for others
 MAX_BODY_BYTES: Final = 2 << 20  # the largest code of a macro fits, six letters for each of its quotes
 BODY_TIMEOUT_S: Final = 20
 _JSON: Final = "application/json"
-_FORWARDED: Final = (
-    *("Forwarded", "Via", "X-Real-IP"),
-    *("X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Server"),
-)
 
 
 def check_origin(request: web.Request) -> None:
     """Refuse what a page of another site sends."""
-    origin = request.headers.get("Origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("Host", ""):
+    if not is_of_one_site(request.headers.items()):
+        origin = request.headers["Origin"]
         raise Problem(403, f"pages of another site ({origin[:100]}) may not ask this node")
 
 
@@ -41,13 +37,8 @@ def peer_of(request: web.Request) -> str:
     """The address of who asks, empty where somebody elsewhere may be behind it."""
     if request.app.get(BEHIND_PROXY, False):
         return ""
-    try:
-        name = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
-    except ValueError:
-        name = ""
-    is_near = (name == "localhost" or is_loopback(name)) and not any(each in request.headers for each in _FORWARDED)
     remote = request.remote or ""
-    return remote if is_near or not is_loopback(remote) else ""
+    return remote if is_made_here(request.headers.items()) or not is_loopback(remote) else ""
 
 
 def rest_of(request: web.Request, head: str) -> str:

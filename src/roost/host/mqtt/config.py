@@ -174,20 +174,23 @@ def _hook(value: object, folder: Path) -> HookSettings | None:
 
 def _check_reach(config: Config) -> None:
     """Raise `BadConfig` if others could reach a broker that knows nobody: anonymous is for this machine only."""
-    places = [("listeners", each.host, str(each)) for each in config.listeners]
+    if config.permissions is not None:
+        return
+    places: list[tuple[str, ListenerSettings | HttpSettings]] = []
+    places += [(f"listeners[{at}]", each) for at, each in enumerate(config.listeners)]
     if config.http is not None:
-        places.append(("http", config.http.host, str(config.http)))
-    for key, host, place in places:
-        if config.permissions is None and host != "localhost" and not is_loopback(host):
+        places.append(("http", config.http))
+    for key, place in places:
+        if place.host != "localhost" and not is_loopback(place.host):
             raise BadConfig(
                 f"{key}: {place} can be reached from other machines, and there are no users yet: make one with "
                 "`roost users add NAME`, name the files with `users` and `permissions`, or listen on 127.0.0.1 only"
             )
-    if config.permissions is None and config.http is not None and config.http.behind_proxy:
-        raise BadConfig(
-            "http.behind_proxy: who comes by way of a proxy is not on this machine, and there are no users yet: make "
-            "one with `roost users add NAME`, and name the files with `users` and `permissions`"
-        )
+        if place.behind_proxy:
+            raise BadConfig(
+                f"{key}.behind_proxy: who comes by way of a proxy is not on this machine, and there are no users yet: "
+                "make one with `roost users add NAME`, and name the files with `users` and `permissions`"
+            )
 
 
 def _check_groups(config: Config) -> None:

@@ -1,4 +1,10 @@
-"""Where a broker listens, as the configuration says it: an address per entry, and for TLS the files."""
+"""Where a broker listens, as the configuration says it: an address per entry, and for TLS the files.
+
+listeners:
+  - tcp: 127.0.0.1:1883
+  - ws: 127.0.0.1:8083
+    behind_proxy: true      nobody counts as on this machine: a proxy speaks for others
+"""
 
 from __future__ import annotations
 
@@ -29,9 +35,10 @@ def _listener(key: str, value: object, folder: Path) -> ListenerSettings:
     transport = transports[0]
     secure = transport in {"tls", "wss"}
     names = ("certificate", "key", "clients", "require_certificate", "user_from") if secure else ()
-    known(key, said, dict.fromkeys((transport, *names)))
+    known(key, said, dict.fromkeys((transport, *names, "behind_proxy")))
     host, port = listen_at(f"{key}.{transport}", said[transport], PORTS[transport])
-    return ListenerSettings(transport, host, port, _tls(key, said, folder) if secure else None)
+    behind_proxy = yes_or_no(f"{key}.behind_proxy", said.get("behind_proxy", False)) is True
+    return ListenerSettings(transport, host, port, _tls(key, said, folder) if secure else None, behind_proxy)
 
 
 def _tls(key: str, said: dict[str, object], folder: Path) -> TlsFiles:

@@ -43,6 +43,7 @@ class Link:
         "host",
         "is_deaf",
         "is_paused",
+        "is_proxied",
         "mask",
         "number",
         "out",
@@ -52,12 +53,15 @@ class Link:
         "transport",
     )
 
-    def __init__(self, number: int, sock: socket.socket, pipe: Pipe | None, host: str, transport: str) -> None:
+    def __init__(
+        self, number: int, sock: socket.socket, pipe: Pipe | None, host: str, transport: str, *, is_proxied: bool
+    ) -> None:
         self.number: Final = number
         self.sock: Final = sock
         self.pipe: Final = pipe
         self.host: Final = host
         self.transport: Final = transport
+        self.is_proxied: Final = is_proxied
         self.state = GREETING
         self.mask = 0  # what epoll watches
         self.out: bytearray | None = None  # bound: Bounds.max_link_bytes; None when nothing waits

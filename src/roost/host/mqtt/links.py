@@ -51,7 +51,8 @@ class Links:
     def add(self, sock: socket.socket, host: str, door: Door) -> Link:
         """Give a socket that was accepted a number, and watch it."""
         sock.settimeout(0)
-        link = Link(self._next, sock, door.make_pipe(), host, door.transport)
+        is_proxied = door.settings.behind_proxy
+        link = Link(self._next, sock, door.make_pipe(), host, door.transport, is_proxied=is_proxied)
         self._next += 1
         self._numbers[link.number] = link
         self._sockets[sock.fileno()] = link

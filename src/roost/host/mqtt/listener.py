@@ -32,6 +32,7 @@ class ListenerSettings:
     host: str
     port: int
     tls: TlsFiles | None = None
+    behind_proxy: bool = False  # whether whoever comes was brought by a proxy
 
     def __str__(self) -> str:
         return f"{self.transport} {self.host}:{self.port}"

@@ -26,8 +26,12 @@ class Pipe(Protocol):
         """Whom the peer has proved to be."""
 
     @property
-    def is_page(self) -> bool:
-        """Whether a page in a browser opened it, on behalf of whatever site it came from."""
+    def is_foreign(self) -> bool:
+        """Whether somebody elsewhere may be behind it, though it comes from this machine."""
+
+    @property
+    def forwarded_for(self) -> str:
+        """From which other machine it comes, as a proxy says; empty if none does."""
 
     @property
     def held_bytes(self) -> int:
@@ -68,9 +72,14 @@ class Stack:
         return self._outer.user
 
     @property
-    def is_page(self) -> bool:
-        """Whether a page in a browser opened it."""
-        return self._inner.is_page
+    def is_foreign(self) -> bool:
+        """Whether somebody elsewhere may be behind it."""
+        return self._inner.is_foreign
+
+    @property
+    def forwarded_for(self) -> str:
+        """From which other machine it comes, as a proxy says."""
+        return self._inner.forwarded_for
 
     @property
     def held_bytes(self) -> int:

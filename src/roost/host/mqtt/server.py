@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from roost.broker.access import Access
 from roost.broker.effects import Authenticate, Hangup, Heard, Insert, Keep, Pause, Send, Verdict
-from roost.broker.limits import Limits
+from roost.broker.limits import ELSEWHERE, Limits
 from roost.broker.link import Peer
 from roost.broker.message import Message
 from roost.broker.settings import BrokerSettings
@@ -166,11 +166,9 @@ class Server(Owner):
 
     def opened(self, link: Link) -> None:
         """Somebody is there."""
-        pipe = link.pipe
-        near = is_loopback(link.host) and not (pipe is not None and pipe.is_page)
-        peer = Peer(link.host, link.transport, None if pipe is None else pipe.user, near)
         now = self.clock()
-        self._carry_out(self.machine.opened(link.number, peer, now), now)  # the rest of the wake-up comes with `turn`
+        effects = self.machine.opened(link.number, _peer_of(link), now)
+        self._carry_out(effects, now)  # the rest of the wake-up comes with `turn`
         self._alarm.set(self.machine.deadline(), now)
 
     def turn(self, arrived: list[tuple[int, bytes]]) -> None:
@@ -293,6 +291,22 @@ class Server(Owner):
             self._carry_out(self.machine.stepped(by, now), now)
         self.machine.counted(self.counts())
         self.execute(self.machine.tick(now), now)
+
+
+def _peer_of(link: Link) -> Peer:
+    """Who is at the other end. Who comes by a proxy is from where it says; if nobody does, it is one of all those."""
+    pipe = link.pipe
+    if pipe is None:
+        user, is_foreign, origin = None, link.is_proxied, ""
+    else:
+        user, is_foreign, origin = pipe.user, link.is_proxied or pipe.is_foreign, pipe.forwarded_for
+    is_here = is_loopback(link.host)
+    address = link.host
+    if link.is_proxied:
+        address = origin or ELSEWHERE
+    elif is_here and is_foreign:
+        address = ELSEWHERE  # not what it says itself: no proxy that is known of has said it
+    return Peer(address, link.transport, user, is_here and not is_foreign)
 
 
 def _explained(effect: Effect) -> Effect:

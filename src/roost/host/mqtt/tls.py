@@ -41,7 +41,8 @@ class Tls:
     """One connection."""
 
     __slots__ = ("_incoming", "_outgoing", "_source", "_tls", "ended", "ready", "user")
-    is_page = False
+    is_foreign = False
+    forwarded_for = ""
     held_bytes = 0
 
     def __init__(self, context: ssl.SSLContext, user_from: str = "CN") -> None:

@@ -7,7 +7,6 @@ boundaries mean nothing [MQTT-6.0.0-2]. Frames are not compressed. Pings are ans
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
@@ -15,7 +14,7 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from roost.host.address import is_loopback
+from roost.host.nearness import forwarded_for, is_made_here, is_of_one_site
 
 PLAIN_MQTT: Final = "the client speaks plain MQTT here: have it use WebSocket, or a tcp listener"
 
@@ -27,14 +26,15 @@ _CLOSED: Final = "the other end closed it"
 class WebSocket:
     """One connection."""
 
-    __slots__ = ("_protocol", "ended", "is_page", "ready")
+    __slots__ = ("_protocol", "ended", "forwarded_for", "is_foreign", "ready")
     user = None
 
     def __init__(self, max_frame_bytes: int) -> None:
         self._protocol: Final = ServerProtocol(subprotocols=[_MQTT], max_size=max_frame_bytes)
         self.ready = False
         self.ended = ""
-        self.is_page = False
+        self.is_foreign = False
+        self.forwarded_for = ""
 
     @property
     def held_bytes(self) -> int:
@@ -72,7 +72,9 @@ class WebSocket:
         return b"".join(self._protocol.data_to_send())
 
     def _greet(self, request: Request) -> None:
-        self.is_page = _is_page(request)
+        headers = list(request.headers.raw_items())
+        self.is_foreign = not (is_made_here(headers) and is_of_one_site(headers))
+        self.forwarded_for = forwarded_for(headers)
         response = self._protocol.accept(request)
         self._protocol.send_response(response)
         self.ready = self._protocol.state is OPEN
@@ -87,16 +89,3 @@ class WebSocket:
     def _why(self) -> str:
         trouble = self._protocol.handshake_exc or self._protocol.parser_exc
         return f"WebSocket failed: {trouble}" if trouble is not None else _CLOSED
-
-
-def _is_page(request: Request) -> bool:
-    """Whether a page of another web site may be behind it: an Origin that is not this very address of this machine.
-
-    Equal names are not enough, for a name can be made to mean this machine; numbers and localhost cannot.
-    """
-    origin = request.headers.get("Origin")
-    if origin is None:
-        return False
-    host = request.headers.get("Host", "")
-    name = urlsplit(f"//{host}").hostname or ""
-    return urlsplit(origin).netloc != host or not (name == "localhost" or is_loopback(name))
