@@ -222,6 +222,10 @@ TLS = {"tls": "127.0.0.1:8883", "certificate": "c.pem", "key": "k.pem"}
         ({"trees": [{"filter": "a/#/b"}]}, r"trees\[0\].filter: 'a/#/b' is no topic filter"),
         ({"trees": [{"filter": "a#b"}]}, r"'a#b' is no topic filter \('#' stands alone in the last level\); write one"),
         ({"trees": [{"filter": "#", "durability": {"replicated": 2}}]}, r"only a tree with a group has replicas"),
+        (
+            {"trees": [{"filter": "#", "group": "/A/B", "durability": "received"}]},
+            r"^trees\[0\].durability: a message of a group is .* write disk or `replicated: 2`, or leave out the group",
+        ),
         ({"trees": [{"filter": "#", "group": "abc"}]}, r"trees\[0\].group: a name starts with '/', 'abc' does not"),
         ({"trees": [{"filter": "#", "durability": 7}]}, "7 is none of received, disk and `replicated: 2`"),
         ({"limits": {"connections": 0}}, "limits.connections: 0 is no number from 1 to"),

@@ -15,7 +15,6 @@ from roost.broker.large import why_too_large
 from roost.broker.message import Message
 from roost.broker.packets.fields import check_filter
 from roost.broker.patterns import matches
-from roost.broker.settings import DISK
 from roost.naming.building import Panel
 from roost.naming.name import Name
 from roost.naming.topic import topic_of_name
@@ -35,13 +34,12 @@ def _has_room(_topic: bytes) -> bool:
 class Tree:
     """One pattern: the panel of this node that publishes its messages into a group, None for plain ones."""
 
-    def __init__(self, number: int, pattern: bytes, panel: Panel | None, level: int = DISK, copies: int = 1) -> None:
+    def __init__(self, number: int, pattern: bytes, panel: Panel | None, copies: int = 1) -> None:
         """Raises `Malformed` if the pattern is no filter."""
         check_filter(pattern)
         self.number: Final = number
         self.pattern: Final = pattern
         self.panel: Final = panel
-        self.level: Final = level
         self.copies: Final = copies
         self.levels: Final = pattern.split(b"/")
         self.name_bytes: Final = 0 if panel is None else len(panel.name.value)

@@ -222,6 +222,11 @@ def _tree(key: str, value: object) -> TreeSettings:
     level, replicas = _durability(f"{key}.durability", said.get("durability", "disk"))
     if level == REPLICATED and group is None:
         raise BadConfig(f"{key}.durability: only a tree with a group has replicas; name one, or write disk")
+    if level == RECEIVED and group is not None:
+        raise BadConfig(
+            f"{key}.durability: a message of a group is acknowledged when it is on the disk, never before: write disk "
+            "or `replicated: 2`, or leave out the group, which makes the tree plain MQTT"
+        )
     return TreeSettings(pattern, level, replicas, group)
 
 

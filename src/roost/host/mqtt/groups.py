@@ -46,7 +46,7 @@ def trees_of(config: Config) -> Trees:
     panels = {str(each.group.name): each.panel for each in config.groups}
     return Trees(
         [
-            Tree(number, tree.pattern.encode(), panels.get(tree.group or ""), tree.durability, tree.replicas)
+            Tree(number, tree.pattern.encode(), panels.get(tree.group or ""), tree.replicas)
             for number, tree in enumerate(config.trees)
         ]
     )
