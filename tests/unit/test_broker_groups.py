@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests import broker_packets as packets
 from tests.broker_packets import props
@@ -25,8 +27,8 @@ class Halls:
         return ""
 
 
-def campus(*, late_disk: bool = False) -> World:
-    settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0)
+def campus(*, late_disk: bool = False, **more: Any) -> World:  # noqa: ANN401  as the settings are
+    settings = BrokerSettings(persistent=True, durability=DISK, sys_interval_s=0, **more)
     return World(settings, gateway=Halls(), late_disk=late_disk)
 
 
@@ -170,6 +172,25 @@ def test_wills_and_the_servers_own_messages_go_into_groups_too() -> None:
     assert take(world).messages[0].topic == b"hall/gone"
     world.run(world.broker.publish(Message(b"hall/news", b"x", 0, retain=False), world.now))
     assert take(world).messages[0].topic == b"hall/news"
+
+
+@pytest.mark.parametrize(("version", "kinds"), [(4, []), (5, ["PUBACK", "PUBREC"])])
+def test_what_its_user_may_not_have_retained_does_not_come_into_the_group(version: int, kinds: list[str]) -> None:
+    world = campus(max_retained_bytes_per_user=300)
+    ann = world.connect(b"ann", version, user=b"ann")
+    ann.publish(b"hall/temp", b"21", retain=True)
+    world.run(world.broker.stored(list(take(world).messages), {}, world.now))
+    for qos in (0, 1, 2):
+        ann.publish(b"hall/wind", b"3", qos=qos, packet_id=qos, retain=True)
+    answers = ann.seen()
+    assert [each.kind for each in answers] == kinds
+    assert {each.reason for each in answers} <= {0x97}
+    assert not world.inserts
+    assert world.broker.statistics().retained_refused_user == 3
+    assert world.broker.statistics().unfit == 0
+    ann.publish(b"hall/wind", b"3")
+    ann.publish(b"hall/temp", b"22", retain=True)
+    assert [message.topic for insert in world.inserts for message in insert.messages] == [b"hall/wind", b"hall/temp"]
 
 
 def test_retained_messages_of_a_group_are_retained_when_they_come_back() -> None:

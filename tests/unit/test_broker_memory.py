@@ -12,7 +12,7 @@ from tests.broker_world import Client, World
 from roost.broker.buffers import FRAME_SLACK_BYTES
 from roost.broker.effects import Verdict
 from roost.broker.filters import cost_of
-from roost.broker.message import Message
+from roost.broker.message import OVERHEAD_BYTES, Message
 from roost.broker.packets.framing import header
 from roost.broker.packets.reasons import PACKET_TOO_LARGE, QUOTA_EXCEEDED, SUCCESS
 from roost.broker.settings import DISK, BrokerSettings
@@ -335,3 +335,118 @@ def test_a_message_that_is_held_keeps_no_encodings(qos: int) -> None:
     for name in ("shared", "_plain_v4", "_plain_v5", "_split_v4", "_split_v5", "_shape_v4", "_shape_v5"):
         assert getattr(message, name) == getattr(fresh, name), name
     assert world.broker.statistics().publish_sent == 2
+
+
+# -- what outlives a connection
+
+
+MINE = len(b"a/1") + 100 + OVERHEAD_BYTES  # what a message of 100 bytes costs
+
+
+def retain(client: Client, topic: bytes, size: int = 100, qos: int = 1) -> int:
+    """Publish for later, and return why that is refused, 0 if it is not; the packet identifier is free again."""
+    client.publish(topic, bytes(size), qos=qos, packet_id=1 if qos else 0, retain=True)
+    answers = [each for each in client.seen() if each.kind in {"PUBACK", "PUBREC"}]
+    if qos == 2 and answers[0].reason < 0x80:
+        client.send(packets.pubrel(1))
+        client.seen()
+    return answers[0].reason if answers and answers[0].reason >= 0x80 else 0
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_user_may_have_so_much_retained_whatever_its_clients_are_called(qos: int) -> None:
+    world = World(quiet(max_retained_bytes_per_user=2 * MINE))
+    retained = world.broker.core.retained
+    listening = world.connect(b"eve")
+    listening.subscribe(b"#")
+    ann, *others = [world.connect(b"client %d" % number, 5, user=b"ann") for number in range(3)]
+    for number, (client, reason) in enumerate(((ann, 0), (others[0], 0), (others[1], QUOTA_EXCEEDED)), 1):
+        assert retain(client, b"a/%d" % number, qos=qos) == reason
+    assert len(listening.payloads()) == 2, "what was refused is seen by nobody"
+    assert retain(ann, b"a/1", qos=qos) == 0, "in place of what there was"
+    assert retain(ann, b"a/1", size=101, qos=qos) == QUOTA_EXCEEDED
+    assert len(retained) == 2, "and what was refused replaces nothing"
+    assert retain(world.connect(b"bob", 5, user=b"bob"), b"a/3", qos=qos) == 0
+    ann.publish(b"a/2", b"", retain=True)
+    assert retain(ann, b"a/4", qos=qos) == 0
+    assert world.broker.statistics().retained_refused == 2
+    assert world.broker.statistics().retained_refused_user == 2
+
+
+@pytest.mark.parametrize(("version", "qos"), [(4, 0), (4, 1), (4, 2), (5, 0)])
+def test_to_who_cannot_be_refused_it_is_delivered_and_ends_what_was_retained(version: int, qos: int) -> None:
+    world = World(quiet(max_retained_bytes_per_user=MINE))
+    listening = world.connect(b"eve")
+    listening.subscribe(b"#")
+    ann = world.connect(b"ann", version, user=b"ann")
+    retain(ann, b"a/1", qos=qos)
+    retain(ann, b"a/1", size=101, qos=qos)
+    assert [len(payload) for payload in listening.payloads()] == [100, 101]
+    assert len(world.broker.core.retained) == 0
+    assert world.broker.statistics().retained_refused == 1
+    retain(ann, b"a/1", qos=qos)
+    assert len(world.broker.core.retained) == 1
+
+
+def test_a_will_is_its_users_too() -> None:
+    world = World(quiet(max_retained_bytes_per_user=MINE))
+    for number in (1, 2):
+        world.connect(
+            b"%d" % number, user=b"ann", will=b"a/%d" % number, will_payload=bytes(100), will_retain=True
+        ).vanish()
+    assert len(world.broker.core.retained) == 1
+    assert world.broker.statistics().retained_refused_user == 1
+
+
+def test_the_anonymous_are_no_user_and_0_is_no_limit() -> None:
+    for settings, user in (
+        (quiet(max_retained_bytes_per_user=1), None),
+        (quiet(max_retained_bytes_per_user=0), b"ann"),
+    ):
+        world = World(settings)
+        client = world.connect(b"me", 5, user=user)
+        assert [retain(client, b"a/%d" % number) for number in range(3)] == [0, 0, 0]
+
+
+def test_what_is_retained_is_its_users_after_a_restart_and_when_the_client_is_gone() -> None:
+    world = World(quiet(max_retained_bytes_per_user=MINE, persistent=True, durability=DISK))
+    assert retain(world.connect(b"once", 5, user=b"ann"), b"a/1") == 0
+    world.crash()
+    ann = world.connect(b"again", 5, user=b"ann")
+    assert retain(ann, b"a/2") == QUOTA_EXCEEDED
+    assert retain(ann, b"a/1") == 0
+
+
+def test_what_expires_counts_no_more() -> None:
+    world = World(quiet(max_retained_bytes_per_user=MINE + 50))
+    ann = world.connect(b"ann", 5, user=b"ann", keep_alive=0)
+    ann.publish(b"a/1", bytes(100), retain=True, properties=props(expiry=5))
+    assert retain(ann, b"a/2") == QUOTA_EXCEEDED
+    world.wait(6)
+    assert retain(ann, b"a/2") == 0
+
+
+@pytest.mark.parametrize(("version", "code"), [(4, 3), (5, QUOTA_EXCEEDED)])
+def test_a_user_has_so_many_sessions_those_that_are_away_among_them(version: int, code: int) -> None:
+    world = World(quiet(max_sessions_per_user=2, persistent=True))
+    for number in (1, 2):
+        world.connect(b"%d" % number, clean=False, user=b"ann").vanish()
+    refused = world.connect(b"3", version, user=b"ann", look=False)
+    assert refused.seen()[0].reason == code
+    assert world.broker.statistics().sessions_refused_user == 1
+    world.connect(b"2", clean=False, user=b"ann")
+    world.connect(b"3", user=b"bob")
+    world.connect(b"4", user=None)
+    world.crash()
+    assert world.connect(b"5", version, user=b"ann", look=False).seen()[0].reason == code
+    world.connect(b"1", user=b"ann").send(packets.disconnect())
+    world.connect(b"5", version, user=b"ann")
+    assert world.broker.core.owned == {b"ann": 2}
+
+
+def test_a_session_of_nobody_gives_way_to_a_user_that_may_have_one() -> None:
+    world = World(quiet(max_sessions_per_user=1))
+    world.connect(b"panel", clean=False)
+    world.connect(b"1", user=b"ann")
+    assert world.connect(b"panel", 5, user=b"ann", look=False).seen()[0].reason == QUOTA_EXCEEDED
+    assert world.connect(b"panel", 5, user=b"bob", look=False).seen()[0].reason == 0

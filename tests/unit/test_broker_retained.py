@@ -166,3 +166,16 @@ def test_longest_possible_topic_is_found_and_removed() -> None:
     assert found(retained, b"#") == [deep]
     assert not retained.set(deep, None)
     assert len(retained) == 0
+
+
+def test_it_is_known_how_much_an_owner_has() -> None:
+    retained: Retained[bytes] = Retained(max_messages=3, max_bytes=100)
+    for topic, owner in ((b"a", b"ann"), (b"b", b"ann"), (b"c", b"bob")):
+        assert retained.set(topic, topic, 10, NOW + 5 if topic == b"b" else 0, owner)
+    assert [retained.held_by(b"ann", but=topic) for topic in (b"", b"a", b"c", b"d")] == [20, 10, 20, 20]
+    assert retained.set(b"a", b"a", 15, 0, b"bob")
+    assert [retained.held_by(owner, but=b"") for owner in (b"ann", b"bob")] == [10, 25]
+    assert not retained.set(b"d", b"d", 10, 0, b"bob")
+    assert not retained.set(b"c", b"c", 90, 0, b"bob"), "which takes out the one before"
+    assert retained.expire(NOW + 5) == [b"b"]
+    assert [retained.held_by(owner, but=b"") for owner in (b"ann", b"bob", b"")] == [0, 15, 0]

@@ -75,6 +75,7 @@ class Core:
         self.greeting: Final[dict[int, tuple[str, int]]] = {}  # who shakes hands, since when; counts in the same bound
         self.sessions: Final[dict[bytes, Session]] = {}  # bound: settings.max_sessions
         self.numbers: Final[dict[int, Session]] = {}  # the same by number
+        self.owned: Final[dict[bytes, int]] = {}  # user → sessions that began here; bound: the sessions
         self.retained: Final[Retained[Message]] = Retained(settings.max_retained, settings.max_retained_bytes)
         self.system: Final[Retained[Message]] = Retained(MAX_TOPICS, MAX_TOPICS_BYTES)
         self.total_bytes = 0  # held for all sessions: messages that wait, and those that were sent

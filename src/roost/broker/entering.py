@@ -17,6 +17,7 @@ from roost.broker.core import Core, Entry
 from roost.broker.explaining import acknowledgement
 from roost.broker.ledger import FAR
 from roost.broker.link import Held, Link
+from roost.broker.memory import TOO_MUCH_RETAINED, has_room_for_retained
 from roost.broker.message import Message
 from roost.broker.packets.acks import ack
 from roost.broker.packets.framing import PUBACK, PUBREC
@@ -31,7 +32,12 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
     """Bring a client's message into a group."""
     refusal = "" if core.gateway is None else core.gateway.refusal_of(tree, message)
     if refusal:
+        core.stats.unfit += 1
         _turn_away(core, link, message, packet_id, refusal)
+        return
+    if not has_room_for_retained(core, link.user, message):  # nor would other nodes have it, once it is in the group
+        core.stats.retained_refused_user += 1
+        _turn_away(core, link, message, packet_id, TOO_MUCH_RETAINED)
         return
     if message.qos == 0:
         core.insert(tree, message)
@@ -56,12 +62,11 @@ def enter(core: Core, link: Link, session: Session, tree: int, message: Message,
 
 
 def _turn_away(core: Core, link: Link, message: Message, packet_id: int, refusal: str) -> None:
-    """Tell a publisher that its message can be no reading.
+    """Tell a publisher that its message does not come into the group.
 
     3.1.1 has no words for that. It gets no answer, for the server does not take it over [3.1.1 MQTT-4.3.2-2]; hung up
     on, the client would come back and send it again, and nothing else of it would ever come through.
     """
-    core.stats.unfit += 1
     core.reject(link, f"{refusal}: topic {message.topic.decode()[:_SHOWN]!r}", b"")
     reason = TOPIC_NAME_INVALID if why_no_stream(message.topic) else QUOTA_EXCEEDED
     if message.qos == 0:

@@ -24,7 +24,7 @@ from typing import Final
 
 from roost.broker.effects import Keep
 from roost.broker.message import Message
-from roost.broker.message_rows import delivery_value, identifier_value, message_value
+from roost.broker.message_rows import delivery_value, identifier_value, retained_value
 from roost.broker.rows import number_value, seal
 from roost.broker.session import Delivery, Session
 from roost.broker.session_rows import filter_value, recall_value, session_value
@@ -122,9 +122,9 @@ class Ledger:
             return self._change(identifier_key(session.client, packet_id), None, sync=True)
         return 0
 
-    def save_retained(self, message: Message, sync: bool) -> int:  # noqa: FBT001  a C call
+    def save_retained(self, message: Message, owner: bytes, sync: bool) -> int:  # noqa: FBT001  a C call
         """Write a retained message; returns what to wait for."""
-        return self._change(RETAINED + message.topic, message_value(message), sync)
+        return self._change(RETAINED + message.topic, retained_value(message, owner), sync)
 
     def forget_retained(self, topic: bytes, sync: bool) -> int:  # noqa: FBT001  a C call
         """Delete a retained message's row; returns what to wait for."""

@@ -13,7 +13,7 @@ from roost.broker.delivery import detach
 from roost.broker.effects import Hangup
 from roost.broker.goodbye import send_goodbye, send_refusal
 from roost.broker.link import CLOSED, CONNECTED, Link, Peer
-from roost.broker.memory import weigh_no_more
+from roost.broker.memory import discharge, weigh_no_more
 from roost.broker.packet_sizes import largest_of_address
 from roost.broker.packets.fields import split_shared
 from roost.broker.packets.reasons import KEEP_ALIVE_TIMEOUT, UNSPECIFIED_ERROR
@@ -147,6 +147,7 @@ def end(core: Core, session: Session, now: int) -> None:
     for filter_ in list(session.subscriptions):
         core.router.remove(filter_, bare_filter(filter_), session)
     session.gone = True
+    discharge(core, session)
     core.timers.disarm_session(session)
     del core.sessions[session.client]
     del core.numbers[session.number]

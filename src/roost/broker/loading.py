@@ -26,9 +26,9 @@ from roost.broker.ledger import (
     SESSION,
 )
 from roost.broker.macros.record import decode_record
-from roost.broker.memory import set_will
+from roost.broker.memory import charge, set_will
 from roost.broker.message import Message
-from roost.broker.message_rows import read_delivery, read_identifier, read_message
+from roost.broker.message_rows import read_delivery, read_identifier, read_retained
 from roost.broker.queueing import enqueue
 from roost.broker.recall import History
 from roost.broker.roaming import Roaming
@@ -52,8 +52,8 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
             if kind == SESSION:
                 _load_session(core, key, value)
             elif kind == RETAINED:
-                message = read_message(value)
-                core.retained.set(message.topic, message, message.size, message.expires)
+                message, owner = read_retained(value)
+                core.retained.set(message.topic, message, message.size, message.expires, owner)
             elif kind == POSITION:
                 core.positions[key[1:]] = read_number(value)
             elif kind == BEGAN:
@@ -154,6 +154,7 @@ def _load_session(core: Core, key: bytes, value: bytes) -> None:
     session.stored = True
     core.sessions[client] = session
     core.numbers[session.number] = session
+    charge(core, session)
 
 
 def _take_deliveries(core: Core, session: Session, found: list[Delivery]) -> None:

@@ -1,29 +1,35 @@
-"""How many bytes clients make the broker hold, beside messages: counted when something begins or ends to be held.
+"""How much clients make the broker hold, beside messages: counted when something begins or ends to be held.
 
     what                                              of one client         of all               when it is too much
+    sessions                                          …_sessions_per_user   max_sessions         CONNECT is refused
     messages that wait or were sent                   max_queued_bytes      max_total_bytes      `roost.broker.queueing`
-    retained messages                                                       max_retained_bytes   `roost.broker.retained`
+    retained messages                                 …_bytes_per_user      max_retained_bytes   refused or not retained
     routes, which are remembered topics                                     max_routes_bytes     all are forgotten
     filters                                           max_filter_bytes      max_filters_bytes    refused
     wills                                             max_connect_bytes     max_wills_bytes      CONNECT is refused
     packets not whole, CONNECTs not judged, aliases   the packet's limits   max_links_bytes      a link is ended
     WebSocket frames that are not whole               the same, and some    with those           a link is ended
 
-All bounds are settings. Nothing is counted per message. A link is ended for the bytes of all only when they are too
-many: one of who is not let in yet, if there is any, for these cost nothing to make; of those the one that holds most.
+All bounds are settings. What outlives a connection is a user's, whatever its clients are called: its sessions where
+they began, its retained messages where their publisher's session is known. Nothing is counted per message. A link is
+ended for the bytes of all only when they are too many: one of who is not let in yet, if there is any, for these cost
+nothing to make; of those the one that holds most.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from roost.broker.access import ANONYMOUS
 from roost.broker.core import Core
 from roost.broker.filters import cost_of
 from roost.broker.link import CONNECTED, Link
+from roost.broker.message import Message
 from roost.broker.packets.connect import Will
 from roost.broker.packets.reasons import QUOTA_EXCEEDED
 from roost.broker.session import Session
 
+TOO_MUCH_RETAINED: Final = "the user has as many bytes of retained messages as it may"
 ALIAS_BYTES: Final = 100  # what an alias costs beside its topic, measured and rounded up, as the one below
 _WILL_BYTES: Final = 300
 
@@ -75,6 +81,34 @@ def has_room_for_filter(core: Core, session: Session, filter_: bytes) -> bool:
         and session.filter_bytes + size <= settings.max_filter_bytes
         and core.router.filters_bytes + size <= settings.max_filters_bytes
     )
+
+
+def has_room_for_session(core: Core, user: bytes) -> bool:
+    """Whether one more session of a user may begin."""
+    most = core.settings.max_sessions_per_user
+    return user == ANONYMOUS or not most or core.owned.get(user, 0) < most
+
+
+def charge(core: Core, session: Session) -> None:
+    """Count a session that began here, until `discharge`."""
+    session.charged = True
+    core.owned[session.user] = core.owned.get(session.user, 0) + 1
+
+
+def discharge(core: Core, session: Session) -> None:
+    """A session is over."""
+    if session.charged:
+        left = core.owned.pop(session.user) - 1
+        if left:
+            core.owned[session.user] = left
+
+
+def has_room_for_retained(core: Core, user: bytes, message: Message) -> bool:
+    """Whether a user may have a message retained, if it is to be, in place of the one that its topic has."""
+    most = core.settings.max_retained_bytes_per_user
+    if user == ANONYMOUS or not most or not message.retain or not message.payload:
+        return True
+    return core.retained.held_by(user, message.topic) + message.size <= most
 
 
 def has_room_for_will(core: Core, session: Session | None, will: Will) -> bool:

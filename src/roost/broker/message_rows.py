@@ -38,14 +38,15 @@ def _read_message(row: Row) -> Message:
     return Message(topic, payload, qos, retain, kept, expires, publisher, time, origin, packet_id, stream=stream)
 
 
-def message_value(message: Message) -> bytes:
-    """The row of a retained message."""
-    return seal(_message(message))
+def retained_value(message: Message, owner: bytes) -> bytes:
+    """The row of a retained message, with whose it is; nobody's name is empty."""
+    return seal(_message(message) + owner)
 
 
-def read_message(value: bytes) -> Message:
+def read_retained(value: bytes) -> tuple[Message, bytes]:
     """Read the row of a retained message."""
-    return _read_message(unseal(value))
+    row = unseal(value)
+    return _read_message(row), row.rest()
 
 
 def identifier_value(message: Message | None) -> bytes:

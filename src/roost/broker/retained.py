@@ -3,7 +3,8 @@
 A filter goes down the trie level by level, so it meets only topics that agree with it so far: `a/#` costs what stands
 under `a`. It may rest anywhere on its way (`next`): levels are taken in their order, so that a place in the trie is a
 mere topic, whatever comes and goes meanwhile. Two bounds, messages and bytes; what they turn away is counted. A message
-that is turned away still ends the one before it: an outdated value would be worse than none [MQTT-3.3.1-5].
+that is turned away still ends the one before it: an outdated value would be worse than none [MQTT-3.3.1-5]. A message
+may have an owner: how many bytes an owner has is known, and bounded by the caller.
 
 A message may have an end (Message Expiry Interval). It is not found after that, and `expire` takes it out. What a
 message is, its size and its row on the disk are the caller's; so is the check of topics and filters.
@@ -28,12 +29,13 @@ _ALL: Final = 1 << 60
 class Entry(Generic[Kept]):
     """One message; never changed. Entries are numbered in the order in which they came."""
 
-    def __init__(self, topic: bytes, message: Kept, size_bytes: int, until: int, number: int) -> None:
+    def __init__(self, topic: bytes, message: Kept, size_bytes: int, until: int, number: int, owner: bytes) -> None:
         self.topic: Final = topic
         self.message: Final = message
         self.size_bytes: Final = size_bytes
         self.until: Final = until  # 0: for ever
         self.number: Final = number
+        self.owner: Final = owner
 
 
 class _Branch(Generic[Kept]):
@@ -77,6 +79,7 @@ class Retained(Generic[Kept]):
         self.turned_away = 0
         self.number = 0  # of the last entry
         self._count = 0
+        self._owned: Final[dict[bytes, int]] = {}  # owner → bytes; bound: max_messages
         self._root: _Branch[Kept] = _Branch()
         self._ends: list[tuple[int, bytes]] = []  # a heap, with leftovers; bound: 2 × max_messages + _SLACK
 
@@ -84,10 +87,16 @@ class Retained(Generic[Kept]):
         """How many messages there are."""
         return self._count
 
-    def set(self, topic: bytes, message: Kept | None, size_bytes: int = 0, until: int = 0) -> bool:
+    def held_by(self, owner: bytes, but: bytes) -> int:
+        """The bytes of an owner's messages, without that of a topic which is to be replaced."""
+        before = self._find(but)
+        held_bytes = self._owned.get(owner, 0)
+        return held_bytes if before is None or before.owner != owner else held_bytes - before.size_bytes
+
+    def set(self, topic: bytes, message: Kept | None, size_bytes: int = 0, until: int = 0, owner: bytes = b"") -> bool:
         """Replace the message of a topic, None to have none [MQTT-3.3.1-6]; whether the topic has one now.
 
-        `until` is when it expires, 0 for never.
+        `until` is when it expires, 0 for never; without `owner` it is nobody's.
         """
         if message is None:
             self._take_out(topic)
@@ -99,11 +108,14 @@ class Retained(Generic[Kept]):
             self._take_out(topic)
             self.turned_away += 1
             return False
+        if before is not None:
+            self._charge(before.owner, -before.size_bytes)
+        self._charge(owner, size_bytes)
         branch = self._root
         for level in topic.split(b"/"):
             branch = branch.grow(level)
         self.number += 1
-        branch.entry = Entry(topic, message, size_bytes, until, self.number)
+        branch.entry = Entry(topic, message, size_bytes, until, self.number, owner)
         self._count = count + 1
         self.held_bytes = held_bytes + size_bytes
         if until:
@@ -236,10 +248,17 @@ class Retained(Generic[Kept]):
         path[-1].entry = None
         self._count -= 1
         self.held_bytes -= entry.size_bytes
+        self._charge(entry.owner, -entry.size_bytes)
         for depth in range(len(levels), 0, -1):  # a branch that leads nowhere goes at once, or they pile up
             if path[depth].entry is not None or path[depth].levels:
                 break
             path[depth - 1].prune(levels[depth - 1])
+
+    def _charge(self, owner: bytes, size_bytes: int) -> None:
+        if owner:
+            left = self._owned.pop(owner, 0) + size_bytes
+            if left:
+                self._owned[owner] = left
 
     def _remember(self, until: int, topic: bytes) -> None:
         """Note an end; those of messages that were replaced meanwhile go when they are the greater part."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from roost.broker.access import ANONYMOUS
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
+from roost.broker.memory import has_room_for_retained
 from roost.broker.message import Message
 from roost.broker.roles.presenting import given
 from roost.broker.roles.targets import aim
@@ -172,9 +174,14 @@ def has_room(core: Core, session: Session, message: Message) -> bool:
 
 def retain(core: Core, message: Message, sync: bool) -> int:  # noqa: FBT001  a C call
     """Make a message the last one of its topic [MQTT-3.3.1-5 to 3.3.1-8]; returns what to wait for."""
+    publisher = core.sessions.get(message.publisher)
+    owner = ANONYMOUS if publisher is None else publisher.user
     wanted = message if message.payload else None
-    if core.retained.set(message.topic, wanted, message.size, message.expires):
-        ticket = core.ledger.save_retained(message, sync)
+    if message.origin is None and not has_room_for_retained(core, owner, message):  # a group's was asked about before
+        core.stats.retained_refused_user += 1
+        wanted = None
+    if core.retained.set(message.topic, wanted, message.size, message.expires, owner):
+        ticket = core.ledger.save_retained(message, owner, sync)
     else:
         ticket = core.ledger.forget_retained(message.topic, sync)
     if core.roles is not None and core.roles.heard(message.topic):

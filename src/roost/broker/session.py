@@ -59,6 +59,7 @@ class Session:
         self.armed = 0  # when its timer fires, 0 for not
         self.stored = False  # it has a row
         self.gone = False
+        self.charged = False  # counted among those of its user
         self.born = 0  # when it began: another session of the same client is another one
         self.abroad: Abroad | None = None
 

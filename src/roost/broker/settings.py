@@ -42,6 +42,10 @@ class BrokerSettings:
     max_wills_bytes: int = 64 << 20
     max_links_bytes: int = 256 << 20  # packets that are not whole, CONNECTs that are not judged, aliases
 
+    # bounds per user; 0 is none, and the anonymous are no user
+    max_sessions_per_user: int = 50_000
+    max_retained_bytes_per_user: int = 128 << 20
+
     # bounds per client
     max_packet_bytes: int = 1 << 20
     max_connect_bytes: int = 256 << 10  # a packet of who is not let in; the largest will and password fit

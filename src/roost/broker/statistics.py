@@ -40,6 +40,7 @@ class Statistics:
         self.protocol_errors = 0
         self.sessions_expired = 0
         self.sessions_refused = 0
+        self.sessions_refused_user = 0  # of them, for a user had too many
         self.taken_over = 0
         self.routes_forgotten = 0
         self.filters_refused = 0
@@ -57,6 +58,7 @@ class Statistics:
         self.retained = 0
         self.retained_bytes = 0
         self.retained_refused = 0
+        self.retained_refused_user = 0  # of them, for a user had too much: a counter
         self.queued_bytes = 0
         self.queued_most = 0  # bytes of the largest queue
         self.slow = 0  # links that are above the high-water mark
@@ -73,6 +75,7 @@ def topics(statistics: Statistics, more: list[tuple[str, int]], release: str, up
         ("clients/maximum", statistics.connected_most),
         ("clients/expired", statistics.sessions_expired),
         ("clients/refused", statistics.sessions_refused),
+        ("clients/refused/user", statistics.sessions_refused_user),
         ("clients/taken_over", statistics.taken_over),
         ("clients/slow", statistics.slow),
         ("messages/received", statistics.received),
@@ -97,6 +100,7 @@ def topics(statistics: Statistics, more: list[tuple[str, int]], release: str, up
         ("retained messages/count", statistics.retained),
         ("retained messages/bytes", statistics.retained_bytes),
         ("retained messages/refused", statistics.retained_refused),
+        ("retained messages/refused/user", statistics.retained_refused_user),
         ("subscriptions/refused", statistics.filters_refused),
         ("wills/refused", statistics.wills_refused),
         ("routes/forgotten", statistics.routes_forgotten),

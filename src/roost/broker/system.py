@@ -25,7 +25,7 @@ def measure(core: Core) -> None:
     stats.shared = len(core.router.shares)
     stats.retained = len(core.retained)
     stats.retained_bytes = core.retained.held_bytes
-    stats.retained_refused = core.retained.turned_away
+    stats.retained_refused = core.retained.turned_away + stats.retained_refused_user
     stats.queued_bytes = core.total_bytes
     stats.queued_most = max([session.held_bytes for session in core.sessions.values()], default=0)
 
@@ -118,6 +118,7 @@ def sizes(core: Core) -> dict[str, tuple[int, int]]:
     return {
         **core.limiter.sizes(),
         "sessions": (len(core.sessions), settings.max_sessions),
+        "users of sessions": (len(core.owned), settings.max_sessions),
         "queued bytes": (core.total_bytes, settings.max_total_bytes),
         "retained": (len(core.retained), settings.max_retained),
         "retained bytes": (core.retained.held_bytes, settings.max_retained_bytes),

@@ -21,7 +21,7 @@ from roost.broker.delivery import resume
 from roost.broker.effects import Authenticate
 from roost.broker.handlers.welcome import welcome
 from roost.broker.link import CONNECTED, WAITING, Link
-from roost.broker.memory import has_room_for_will, set_will
+from roost.broker.memory import charge, has_room_for_session, has_room_for_will, set_will
 from roost.broker.packet_sizes import largest_of_address, largest_of_client
 from roost.broker.packets.connect import Connect, parse_connect
 from roost.broker.packets.reasons import (
@@ -102,6 +102,10 @@ def admit(core: Core, link: Link, user: bytes, data: bytes, now: int) -> None:
     if session is None and len(core.sessions) >= core.settings.max_sessions:
         core.stats.sessions_refused += 1
         raise Malformed(QUOTA_EXCEEDED, f"there are {len(core.sessions)} sessions, which is the limit")
+    if (session is None or session.user != user) and not has_room_for_session(core, user):
+        core.stats.sessions_refused += 1
+        core.stats.sessions_refused_user += 1
+        raise Malformed(QUOTA_EXCEEDED, f"the user has {core.owned[user]} sessions, which is the limit")
     if connect.will is not None and not has_room_for_will(core, session, connect.will):
         core.stats.wills_refused += 1
         raise Malformed(QUOTA_EXCEEDED, "the wills of all clients together are too large for one more")
@@ -130,6 +134,7 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
         session.born = now
         core.sessions[link.client] = session
         core.numbers[session.number] = session
+        charge(core, session)
         if core.roaming is not None:
             core.roaming.receipts.forget(link.client)
         if before is not None:

@@ -16,7 +16,7 @@ from roost.broker.entering import again, enter
 from roost.broker.explaining import acknowledgement
 from roost.broker.ledger import FAR
 from roost.broker.link import Held, Link
-from roost.broker.memory import ALIAS_BYTES, weigh
+from roost.broker.memory import ALIAS_BYTES, TOO_MUCH_RETAINED, has_room_for_retained, weigh
 from roost.broker.message import Message
 from roost.broker.packets.acks import ack, ack_v5
 from roost.broker.packets.fields import check_topic
@@ -26,6 +26,7 @@ from roost.broker.packets.reasons import (
     NO_MATCHING_SUBSCRIBERS,
     NOT_AUTHORIZED,
     QOS_NOT_SUPPORTED,
+    QUOTA_EXCEEDED,
     RECEIVE_MAXIMUM_EXCEEDED,
     RETAIN_NOT_SUPPORTED,
     TOPIC_ALIAS_INVALID,
@@ -124,6 +125,9 @@ def _handle_any(core: Core, link: Link, frame: bytes, now: int) -> None:
         enter(core, link, session, route.tree, message, packet.packet_id)
         return
     message = Message(topic, payload, qos, packet.retain, packet.kept, expires, link.client, now)
+    if qos and link.version == 5 and not has_room_for_retained(core, link.user, message):
+        _turn_away(core, link, packet)
+        return
     ticket = 0
     if qos == 2:  # its identifier is remembered until it is released [MQTT-4.3.3-8, 4.3.3-10]
         if session.expiry_s > 0 and route.level >= DISK:
@@ -134,6 +138,14 @@ def _handle_any(core: Core, link: Link, frame: bytes, now: int) -> None:
         ticket = publish(core, message, route, 0, now)
     if qos:
         _acknowledge(core, link, PUBACK if qos == 1 else PUBREC, packet.packet_id, route, ticket)
+
+
+def _turn_away(core: Core, link: Link, packet: Publish) -> None:
+    """Refuse what cannot be retained as it should; to who cannot be told, it is delivered, and not retained."""
+    core.stats.retained_refused_user += 1
+    kind = PUBACK if packet.qos == 1 else PUBREC
+    chunk = acknowledgement(link, kind, packet.packet_id, QUOTA_EXCEEDED, TOO_MUCH_RETAINED)
+    hold(core, link, Held(kind, packet.packet_id, chunk, 0))
 
 
 def _is_free(core: Core, session: Session, packet: Publish, topic: bytes, payload: bytes) -> bool:

@@ -27,6 +27,7 @@ BROKER: Final[Mapping[str, Keys]] = {
     },
     "sessions": {
         "max": ("max_sessions", whole(1, _MANY)),
+        "per_user": ("max_sessions_per_user", whole(0, _MANY)),
         "max_filters": ("max_filters", whole(1, _MANY)),
         "filter_bytes": ("max_filter_bytes", size_bytes(1024, _HUGE)),
         "max_expiry": ("max_session_expiry_s", time_s(0, 0xFFFFFFFF)),
@@ -48,6 +49,7 @@ BROKER: Final[Mapping[str, Keys]] = {
     "retained": {
         "messages": ("max_retained", whole(0, _MANY)),
         "bytes": ("max_retained_bytes", size_bytes(0, _HUGE)),
+        "bytes_per_user": ("max_retained_bytes_per_user", size_bytes(0, _HUGE)),
     },
     "memory": {
         "filters": ("max_filters_bytes", size_bytes(1024, _HUGE)),
