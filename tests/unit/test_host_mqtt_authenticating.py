@@ -259,3 +259,31 @@ def test_what_an_old_hook_says_after_a_reload_does_not_count(is_removed: bool) -
             assert made.answers.empty()
 
     run(test)
+
+
+@pytest.mark.parametrize("change", ["other tokens", "no tokens", "a user"])
+def test_a_token_that_a_change_overtakes_is_judged_by_what_counts_then_and_never_by_the_hook(change: str) -> None:
+    async def test() -> None:
+        asked, go_on = asyncio.Event(), asyncio.Event()
+
+        async def old(effect: Authenticate) -> Verdict:
+            del effect
+            asked.set()
+            await go_on.wait()
+            return Verdict(0, b"by the old tokens")
+
+        async with desk(answering(lambda: Verdict(0, b"by the hook"))) as made:
+            made.authenticator.tokens = old
+            made.authenticator.ask(password(b"old"))
+            await asked.wait()
+            if change == "a user":
+                made.adopt(Users({b"bob": OLD}), hook=made.security.current.hook)
+            else:
+                tokens = answering(lambda: Verdict(0, b"by the new tokens"))
+                made.authenticator.tokens = tokens if change == "other tokens" else None
+            go_on.set()
+            user = {"other tokens": b"by the new tokens", "no tokens": b"", "a user": b"bob"}[change]
+            assert await made.answers.get() == (1, Verdict(0, user))
+            assert made.answers.empty()
+
+    run(test)

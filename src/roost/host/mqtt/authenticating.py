@@ -53,13 +53,11 @@ class Authenticator:
 
     def ask(self, effect: Authenticate) -> None:
         """Find out who this is."""
-        if effect.method:
-            self._ask_hook(self._security.current.hook, effect)
+        hook = self._judge_of(effect)
+        if effect.method or hook is not None:
+            self._ask_hook(hook, effect)
             return
         users, user = self._security.current.users, effect.user
-        if self.tokens is not None and effect.password is not None and (user is None or user not in users):
-            self._ask_hook(self.tokens, effect)
-            return
         if user is None or not len(users):
             self._loop.call_soon(self._told, effect.link, Verdict(SUCCESS, ANONYMOUS))
             return
@@ -87,6 +85,13 @@ class Authenticator:
         for task in self._tasks:
             task.cancel()
         self._checks.close()
+
+    def _judge_of(self, effect: Authenticate) -> Hook | None:
+        """Who is asked now: the hook for other methods, the one for tokens, None if it is a matter of passwords."""
+        if effect.method:
+            return self._security.current.hook
+        is_user = effect.user is not None and effect.user in self._security.current.users
+        return None if effect.password is None or is_user else self.tokens
 
     def _answer(self, effect: Authenticate, user: bytes, kept: PasswordHash | None, right: bool) -> None:  # noqa: FBT001
         """Tell how a check by this line of the users file ended, if it is still the line."""
@@ -117,10 +122,10 @@ class Authenticator:
         except Exception as error:  # noqa: BLE001  a hook's bug must not leave a client waiting
             self._tell_failure(error)
             verdict = Verdict(UNSPECIFIED_ERROR, why="the server could not find out who this is")
-        if hook is self.tokens or hook is self._security.current.hook:
+        if hook is self._judge_of(effect):
             self._told(effect.link, verdict)
         else:
-            self._ask_hook(self._security.current.hook, effect)
+            self.ask(effect)
 
     def _tell_failure(self, error: Exception) -> None:
         """Say what a client should not read; who connects again and again does not fill the log."""
