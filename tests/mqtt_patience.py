@@ -5,7 +5,8 @@
     speaker.publish(100)
     changes.until(lambda: listener.has(speaker, speaker.acknowledged))
 
-Both reconnect by themselves. A speaker publishes numbers, on a topic of its own for each QoS.
+Both reconnect by themselves, to where their place is then. A speaker publishes numbers, on a topic of its own for each
+QoS.
 """
 
 from __future__ import annotations
@@ -30,6 +31,24 @@ class Place(Protocol):
     is_up: threading.Event
 
 
+class Refuge:
+    """A place that is another one when its broker is lost."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.is_up = threading.Event()
+        self.is_up.set()
+
+    def lose(self) -> None:
+        """Have nobody reconnect for now."""
+        self.is_up.clear()
+
+    def find(self, port: int) -> None:
+        """Have everybody reconnect there."""
+        self.port = port
+        self.is_up.set()
+
+
 class Changes:
     """What Paho's threads report, and waiting for it."""
 
@@ -52,10 +71,11 @@ class Patient(paho.Client):
     After an attempt in vain Paho forgets that it has PUBREC, and would send its messages once more as new ones.
     """
 
-    is_up: threading.Event
+    place: Place
 
     def reconnect(self) -> Any:  # noqa: ANN401  as Paho has it
-        self.is_up.wait()
+        self.place.is_up.wait()
+        self._port = self.place.port  # Paho lets nobody change it between two attempts
         return super().reconnect()
 
 
@@ -65,7 +85,7 @@ class _Lasting:
     def __init__(self, place: Place, version: MQTTProtocolVersion, name: str) -> None:
         more: dict[str, Any] = {} if version == V5 else {"clean_session": False}
         self._client = Patient(CallbackAPIVersion.VERSION2, name, protocol=version, **more)
-        self._client.is_up = place.is_up
+        self._client.place = place
         self._client.reconnect_delay_set(1, 1)
         self._client.max_inflight_messages_set(100)
         if version == V5:

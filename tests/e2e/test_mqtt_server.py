@@ -114,14 +114,22 @@ def test_a_slow_reader_does_not_delay_the_others(tmp_path: Path) -> None:
             await slow_reader.readexactly(4 + 5)
             slow_reader._transport.pause_reading()  # type: ignore[attr-defined]  # a client that hangs
             await quick.subscribe("#")
-            payload = bytes(50_000)
+            rest = bytes(50_000)
             messages = aiter(quick.messages)
-            for _ in range(400):
-                await quick.publish("a", payload)
-                await anext(messages)
-            statistics = running.broker.statistics()
-            assert statistics.dropped_full > 0, "the slow one's, and they were counted"
+            others_had: list[int] = []  # while the slow one was stuck
+            for number in range(400):
+                await quick.publish("a", b"%03d" % number + rest, qos=number % 3)
+                payload = (await anext(messages)).payload
+                assert isinstance(payload, bytes)
+                if running.broker.statistics().slow:
+                    others_had.append(int(payload[:3]))
+            assert others_had == list(range(others_had[0], 400)), "all, and in order, with the slow one stuck all along"
+            assert len(others_had) > 10
+            assert running.broker.statistics().dropped_full > 0, "the slow one's, and they were counted"
             assert running.server.poll.outbox.queued_bytes < 10_000_000
+            slow_reader._transport.resume_reading()  # type: ignore[attr-defined]
+            first = await slow_reader.readexactly(10)
+            assert first.endswith(b"a000"), "and it had not begun to read"
             slow_writer.close()
 
     run(test)
