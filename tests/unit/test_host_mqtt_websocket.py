@@ -119,6 +119,14 @@ def test_pings_are_answered_and_are_nothing_to_the_machine() -> None:
     assert [(frame.opcode, frame.data) for frame in frames] == [(Opcode.PONG, b"there?")]
 
 
+@pytest.mark.parametrize("request_line", [b"GET / HTTP/1.1\r\n", b"PUT / HTTP/1.1\r\n"])
+def test_nonsense_right_behind_a_request_ends_it(request_line: bytes) -> None:
+    pipe = WebSocket(1 << 20)
+    pipe.feed(request_line + b"Host: a\r\n\r\n" + b"nonsense")
+    assert pipe.ended
+    assert not pipe.ready
+
+
 def test_a_frame_beyond_the_bound_ends_it() -> None:
     client = Client(max_frame_bytes=100)
     client.exchange()

@@ -72,6 +72,8 @@ class WebSocket:
         return b"".join(self._protocol.data_to_send())
 
     def _greet(self, request: Request) -> None:
+        if self._protocol.eof_sent:
+            return  # what came behind the request was no frame, and all is over already
         headers = list(request.headers.raw_items())
         self.is_foreign = not (is_made_here(headers) and is_of_one_site(headers))
         self.forwarded_for = forwarded_for(headers)
