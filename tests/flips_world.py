@@ -67,6 +67,7 @@ class FlipsWorld:
         self.lost = 0
         self.members: list[Member] = []
         self.places: list[Place] = []
+        self._cut: set[int] = set()
         self._draw = Random(seed)
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
@@ -80,8 +81,8 @@ class FlipsWorld:
     def link(self, low: Place, high: Place, *, both: bool = False) -> None:
         """Let `low` ask `high` for all topics, or each the other."""
         faces: list[int] = []
-        faces.append(low.open(lambda wires: self._cross(high, faces[1], wires), local=False))
-        faces.append(high.open(lambda wires: self._cross(low, faces[0], wires), local=False))
+        faces.append(low.open(lambda wires: self._cross(low, high, faces[1], wires), local=False))
+        faces.append(high.open(lambda wires: self._cross(high, low, faces[0], wires), local=False))
         low.forwarder.add_route(FLIPS_PREFIX, faces[0])
         if both:
             high.forwarder.add_route(FLIPS_PREFIX, faces[1])
@@ -101,6 +102,14 @@ class FlipsWorld:
         """Begin again with what is on the disk, on the same port."""
         flips = Flips(self.settings, Random(self._draw.random()), member.disk)
         member.machine = HicnFlips(flips)
+
+    def cut(self, place: Place) -> None:
+        """Lose all that a place puts on its links, from now on."""
+        self._cut.add(id(place))
+
+    def mend(self, place: Place) -> None:
+        """Lose it no longer."""
+        self._cut.discard(id(place))
 
     # -- commands
 
@@ -184,10 +193,10 @@ class FlipsWorld:
             if wire[0] not in {DONE, REFUSED} and member.machine is not None:
                 self._execute(member, member.machine.receive(decode(wire), self.now + member.skew))
 
-    def _cross(self, place: Place, face: int, wires: list[bytes]) -> None:
+    def _cross(self, origin: Place, place: Place, face: int, wires: list[bytes]) -> None:
         for wire in wires:
             self.crossings.append(decode(wire))
-            if self._draw.random() < self.loss:
+            if self._draw.random() < self.loss or id(origin) in self._cut:
                 self.lost += 1
             else:
                 self._later(DELAY, lambda wire=wire: self._arrive(place, face, [wire]))  # type: ignore[misc]

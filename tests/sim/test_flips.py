@@ -15,7 +15,7 @@ from roost.machine import MS, SECOND
 from roost.pubsub.flips import ring
 from roost.pubsub.flips.flips import FILE, Flips
 from roost.pubsub.flips.ndn_binding import NdnFlips
-from roost.pubsub.flips.port import Collided, Deliver, Registered
+from roost.pubsub.flips.port import Collided, Deliver, Missed, Registered
 from roost.pubsub.flips.settings import FlipsSettings, Following
 from roost.pubsub.resident import Resident
 from roost.sim.happened import Crash
@@ -28,6 +28,7 @@ from roost.wire import DigestSigner
 TOPIC = "home/temp"
 LOSSES = (0.0, 0.01, 0.05, 0.1)
 CONTENTS = 60
+FEW = FlipsSettings(store_items=50, max_content_bytes=50_000)
 DIGEST = DigestSigner()
 
 
@@ -36,9 +37,8 @@ def content(number: int) -> bytes:
     return b"%d " % number * (600 if number % 10 == 9 else 1)
 
 
-def whole(got: list[bytes], count: int) -> bool:
-    """Whether these are the last so many contents, without a hole."""
-    first = int(got[0].split()[0]) if got else count
+def whole(got: list[bytes], count: int, first: int = 0) -> bool:
+    """Whether these are all contents from the first one on."""
     return got == [content(number) for number in range(first, count)]
 
 
@@ -90,8 +90,109 @@ def test_all_get_all_over_hicn(seed: int, loss: float) -> None:
     world.run(400)
     for reader in readers:
         got = reader.contents()
-        assert got
         assert whole(got, CONTENTS), (seed, [each[:8] for each in got])
+
+
+def told_of(reader: Member) -> list[int]:
+    """The number of every packet that was delivered or is told to be missed, in that order."""
+    runs = [each for each in reader.told if isinstance(each, (Deliver, Missed))]
+    return [number for each in runs for number in ring.run(each.low, each.high)]
+
+
+def seconds_until(world: FlipsWorld, reader: Member, count: int) -> float:
+    begun = world.now
+    while len(reader.contents()) < count:
+        world.run(0.1)
+        assert world.now < begun + 120 * SECOND, (len(reader.contents()), count)
+    return (world.now - begun) / SECOND
+
+
+@pytest.mark.parametrize("interval_ms", [0, 1000])
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_who_was_away_for_longer_than_contents_are_kept_gets_those_there_are(
+    loss: float, adaptive: bool, interval_ms: int
+) -> None:
+    world = FlipsWorld(5, loss, FEW)
+    source, place = world.place(), world.place()
+    world.link(place, source)
+    publisher, reader = world.member(source), world.member(place)
+    world.register(publisher, TOPIC, interval_ms)
+    world.run(8)
+    for number in range(200):
+        world.publish(publisher, TOPIC, b"%d" % number)
+        world.run(0.01)
+    world.run(60)  # what is cached is stale
+    world.subscribe(reader, TOPIC, Following(patient=True, adaptive=adaptive, after=110))
+    took_s = seconds_until(world, reader, FEW.store_items)
+    assert took_s < (1 if not loss else 60)
+    assert reader.contents() == [b"%d" % number for number in range(150, 200)]
+    assert [each for each in reader.told if isinstance(each, Missed)] == [Missed(TOPIC, 111, 249)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("interval_ms", [0, 500])
+def test_what_leaves_the_store_under_a_subscriber_is_told_exactly(interval_ms: int, seed: int) -> None:
+    world = FlipsWorld(seed, 0.02 * seed, FEW)
+    source, place = world.place(), world.place()
+    world.link(place, source)
+    publisher, reader = world.member(source), world.member(place)
+    world.register(publisher, TOPIC, interval_ms)
+    world.run(8)
+    world.publish(publisher, TOPIC, content(0))
+    world.subscribe(reader, TOPIC, Following(patient=True, pipeline=4, adaptive=seed % 2 == 0))
+    world.run(12)
+    published(world, publisher, 1, 20, interval_ms)
+    world.cut(place)
+    published(world, publisher, 20, 250, interval_ms)
+    world.mend(place)
+    published(world, publisher, 250, 300, interval_ms)
+    world.run(300)
+    assert publisher.machine is not None
+    end = ring.at(publisher.machine.flips.store.shelf(TOPIC).counter)
+    assert told_of(reader) == list(ring.run(100, ring.step(end, -1)))
+    missed = sum(each.high - each.low + 1 for each in reader.told if isinstance(each, Missed))
+    assert 100 < missed < 300
+    assert whole(reader.contents()[-40:], 300, 260)
+
+
+def test_numbers_that_were_passed_over_are_not_told_as_missed_though_they_left_the_store() -> None:
+    world = FlipsWorld(1, settings=FEW)
+    source, place = world.place(), world.place()
+    world.link(place, source)
+    publisher, reader = world.member(source), world.member(place)
+    for life in range(3):  # each ends without goodbye, so 1000 numbers are passed over
+        world.register(publisher, TOPIC, 0)
+        world.run(8)
+        for number in range(40):
+            world.publish(publisher, TOPIC, b"%d" % (40 * life + number))
+            world.run(0.01)
+        world.crash(publisher)
+        world.restart(publisher)
+    world.register(publisher, TOPIC, 0)
+    world.run(60)
+    world.subscribe(reader, TOPIC, Following(patient=True, after=99))
+    seconds_until(world, reader, FEW.store_items)
+    assert reader.contents() == [b"%d" % number for number in range(70, 120)]
+    assert [each for each in reader.told if isinstance(each, Missed)] == [
+        Missed(TOPIC, 100, 139),
+        Missed(TOPIC, 1140, 1169),
+    ]
+
+
+@pytest.mark.parametrize("after", [0, 1, 99])
+def test_all_there_is_can_be_asked_for_by_any_number_before_the_first(after: int) -> None:
+    world = FlipsWorld(1)
+    place = world.place()
+    publisher, reader = world.member(place), world.member(place)
+    world.register(publisher, TOPIC, 0)
+    world.run(8)
+    for number in range(30):
+        world.publish(publisher, TOPIC, content(number))
+        world.run(0.01)
+    world.subscribe(reader, TOPIC, Following(after=after))
+    world.run(1)
+    assert whole(reader.contents(), 30)
 
 
 @pytest.mark.parametrize(
@@ -182,5 +283,4 @@ def test_all_get_all_over_ndn(seed: int, loss: float) -> None:
     world.run(for_=400 * SECOND)
     for name in readers:
         got = [each.what.content for each in world.history if isinstance(each.what, Deliver) and each.station == name]
-        assert got
         assert whole(got, CONTENTS), (name, [each[:8] for each in got])

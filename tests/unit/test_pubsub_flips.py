@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from roost.errors import BadPacket, BadTopic
+from roost.errors import BadConfig, BadPacket, BadTopic, InvalidInput
 from roost.machine import MS, SECOND, Effect, Rejected
 from roost.machine.disk import Save, Saved
 from roost.pubsub.flips import payload as layout
@@ -22,6 +22,7 @@ from roost.pubsub.flips.port import (
     DataArrived,
     Deliver,
     InterestArrived,
+    Missed,
     Registered,
     Revived,
     SendData,
@@ -127,7 +128,17 @@ def test_payload_vector() -> None:
     assert decode_content(wire).encode() == wire
 
 
-@pytest.mark.parametrize("wire", ["", "01", "02" + "00" * 15, "01f0" + "00" * 14, "0100000000000001" + "00" * 8])
+@pytest.mark.parametrize(
+    "wire",
+    [
+        "",
+        "01",
+        "02" + "00" * 15,
+        "01f0" + "00" * 14,
+        "0110000000000065" + "00" * 8,  # GONE, which goes with EMPTY
+        "0100000000000001" + "00" * 8,
+    ],
+)
 def test_bad_payloads_are_refused(wire: str) -> None:
     with pytest.raises(BadPacket):
         decode_content(bytes.fromhex(wire))
@@ -542,6 +553,116 @@ def test_of_a_topic_that_was_never_ours_nothing_is_kept() -> None:
     bus.register(first)
     bus.register(second)
     assert not bus.machines[second].store.shelves
+
+
+def test_numbers_that_were_passed_over_are_known_when_the_file_is_written_anew() -> None:
+    def reopened(found: bytes) -> ContentStore:
+        return ContentStore("f", found, 10, 1 << 20, 1000)
+
+    found = b""
+    store = reopened(found)
+    for _ in range(3):  # lives that end without goodbye
+        store = reopened(found)
+        found += store.open(TOPIC).data + store.add(TOPIC, [b"x"] * 20).data
+    store.damaged = store._replace = True
+    anew = store.open(TOPIC)
+    assert anew.replace
+    for each in (reopened(found), reopened(anew.data)):
+        shelf = each.shelf(TOPIC)
+        assert (list(shelf.items), shelf.counter) == ([*range(2050, 2060)], 3060)
+        assert shelf.gaps == [(20, 1019), (1040, 2039), (2060, 3059)]
+        assert [shelf.unused(each) for each in (-1, 19, 20, 1019, 1020, 2059)] == [0, None, 1020, 1020, None, None]
+        assert [shelf.behind_gone(counter, 3060) for counter in (0, 1020, 2040)] == [20, 1040, 2050]
+
+
+def test_a_topic_that_never_had_content_has_nothing_that_is_gone() -> None:
+    found = ContentStore("f", b"", 10, 1 << 20, 1000).open(TOPIC).data
+    for _ in range(2):
+        found += ContentStore("f", found, 10, 1 << 20, 1000).open(TOPIC).data
+    assert ContentStore("f", found, 10, 1 << 20, 1000).shelf(TOPIC).gaps == [(0, 2999)]
+
+
+def test_content_behind_a_hole_that_damage_left_is_found() -> None:
+    store = ContentStore("f", b"", 10_000, 1 << 20, 1000)
+    found = store.open(TOPIC).data + store.add(TOPIC, [b"x"] * 20).data
+    store = ContentStore("f", found[:-1] + b"y", 10_000, 1 << 20, 5000)
+    assert store.damaged
+    store.add(TOPIC, [b"z"])
+    shelf = store.shelf(TOPIC)
+    assert list(shelf.items) == [*range(19), 5019]
+    behind = [19]
+    while behind[-1] not in shelf.items:
+        behind.append(shelf.behind_gone(behind[-1], shelf.counter))
+    assert behind == [19, 1043, 2067, 3091, 4115, 5019]
+
+
+def test_content_that_is_never_answered_is_passed_over_whichever_question_expires_first() -> None:
+    for seed in range(8):
+        machine = Flips(FlipsSettings(), Random(seed))
+        now = START
+        effects = machine.subscribe(TOPIC, now, Following(after=110))
+        missed: list[Missed] = []
+        while not missed:
+            for effect in list(effects):
+                if isinstance(effect, SendInterest) and effect.number >= FIRST_SUBSCRIPTION:
+                    reply = ContentReply(layout.ALIAS, 0, 300, now // MS + 1000, b"x")
+                    effects += machine.receive(DataArrived(effect.hash, effect.number, reply.encode()), now)
+            missed = [each for each in effects if isinstance(each, Missed)]
+            due = machine.deadline()
+            assert due is not None
+            assert due < START + 60 * SECOND, seed
+            now = max(now, due)
+            effects = machine.tick(now)
+        assert missed == [Missed(TOPIC, 111, 111)]
+
+
+def test_a_second_place_in_a_topic_is_refused_instead_of_forgotten() -> None:
+    bus = Bus()
+    publisher, who = bus.add(), bus.add()
+    bus.register(publisher)
+    for number in range(3):
+        bus.publish(publisher, b"%d" % number)
+    bus.subscribe(who, Following(after=0))
+    bus.subscribe(who, Following(after=102))
+    bus.subscribe(who)
+    with pytest.raises(InvalidInput, match="is followed here already, from 103 on"):
+        bus.subscribe(who, Following(after=0))
+    assert bus.contents(who) == [b"0", b"1", b"2"]
+
+
+def test_who_was_held_asks_again_and_notices_silence_though_questions_are_out() -> None:
+    bus = Bus()
+    publisher, who = bus.add(), bus.add()
+    bus.register(publisher)
+    bus.publish(publisher, b"x")
+    bus.subscribe(who)
+    bus.run(0.1)
+    row = bus.machines[who].subscribing.table[topic_hash(TOPIC)]
+    assert row.questions
+    for held in (True, False):
+        bus.act(who, bus.machines[who].hold(TOPIC, bus.now, held=held))
+        assert (row.stale_at is None) == held
+    bus.run(10)
+    assert any(isinstance(each, WentStale) for _, each in bus.told)
+
+
+@pytest.mark.parametrize("number", [-1, 1_500_000_001])
+def test_a_place_that_is_no_number_of_content_is_refused(number: int) -> None:
+    with pytest.raises(BadConfig, match="is no number of content: those are 100 to 1500000000"):
+        Following(after=number)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"segment_bytes": 100}, "makes 10486 packets of segment_bytes=100, but 4096 are the most"),
+        ({"store_items": 700}, "makes 763 packets of segment_bytes=1376, but 700 are the most"),
+        ({"store_bytes": 1 << 20}, "store_bytes=1048576 is less than one content of max_content_bytes=1048576"),
+    ],
+)
+def test_the_largest_content_has_to_be_kept_and_taken_whole(settings: dict[str, int], why: str) -> None:
+    with pytest.raises(BadConfig, match=why):
+        FlipsSettings(**settings)  # type: ignore[arg-type]
 
 
 def test_who_follows_its_own_topic_gets_all_of_it_however_much_there_is() -> None:

@@ -8,7 +8,9 @@ A topic's records are appended to one file for all topics; a topic goes on with 
 
 A last record that is cut off was never `Saved`, so nobody has heard of it. Anything else that does not match its
 checksum is damage: what stood behind it is unknown. A topic that was not closed passes over `skip` numbers. If nothing
-was damaged, the numbers in between were never given away: `gaps` says so, and a publisher may say "nothing here".
+was damaged, the numbers in between were never given away: `gaps` says so, and a publisher may say "nothing here". Of
+all others that are not there, it says that they are gone. So an OPENED ahead of the last counter ends a gap, and a
+CLOSED there, as a file has it that is written anew, ends what is gone.
 Of each topic the newest are kept, by number and by bytes. When most of the file is outdated it is replaced.
 A topic that is at rest may go on any time. Of more than `max_topics` at rest only the numbers are kept, and of more
 than `MAX_COUNTERS` not even those: who goes on with one of the oldest of them begins anew.
@@ -29,6 +31,8 @@ OPENED: Final = 2
 CLOSED: Final = 3
 COMPACT_BYTES: Final = 1 << 20
 MAX_COUNTERS: Final = 65_536
+MAX_GAPS: Final = 64
+MAX_HOLE: Final = 1024  # counters that are looked through at once for what is kept behind them
 _RATIO: Final = 3
 _HEAD: Final = Struct(">II")
 _HEAD_BYTES: Final = 12
@@ -38,19 +42,41 @@ _BODY: Final = Struct(">BQH")
 class Shelf:
     """What is kept of one topic: by counter, and the counter to go on with."""
 
-    __slots__ = ("closed", "counter", "evicted", "gaps", "items", "size_bytes")
+    __slots__ = ("closed", "counter", "gaps", "items", "size_bytes")
 
     def __init__(self) -> None:
         self.items: Final[OrderedDict[int, bytes]] = OrderedDict()  # bound: store_items and store_bytes
         self.counter = 0
         self.size_bytes = 0
-        self.evicted = 0
         self.closed = True
-        self.gaps: Final[list[tuple[int, int]]] = []  # counters never used, low to high; bound: MAX_GAPS
+        self.gaps: Final[list[tuple[int, int]]] = []  # counters never used, low to high, in order; bound: MAX_GAPS
 
     def record_bytes(self, topic_bytes: int) -> int:
         """What it takes on the disk."""
-        return self.size_bytes + (len(self.items) + 1) * (_HEAD_BYTES + _BODY.size + topic_bytes)
+        return self.size_bytes + (len(self.items) + 2 * len(self.gaps) + 2) * (_HEAD_BYTES + _BODY.size + topic_bytes)
+
+    def pass_over(self, high: int) -> None:
+        """Use no counter up to this one; of too many gaps the oldest is forgotten."""
+        low = self.gaps.pop()[0] if self.gaps and self.gaps[-1][1] == self.counter - 1 else self.counter
+        self.gaps.append((low, high))
+        if len(self.gaps) > MAX_GAPS:
+            del self.gaps[0]
+        self.counter = high + 1
+
+    def unused(self, counter: int) -> int | None:
+        """Behind which counter the gap ends that this one is in; None if it is in none."""
+        for low, high in self.gaps:
+            if low <= counter <= high:
+                return high + 1
+        return 0 if counter < 0 else None
+
+    def behind_gone(self, counter: int, end: int) -> int:
+        """Where what is not kept from this counter on ends: at content, at a gap, or at `end` at the latest."""
+        first = next(iter(self.items), end)
+        end = min(end, *[low for low, _ in self.gaps if low > counter], max(first, counter + MAX_HOLE))
+        if counter < first:
+            return min(first, end)
+        return next((each for each in range(counter + 1, end) if each in self.items), end)
 
     def clear(self) -> None:
         """Keep only the counter."""
@@ -65,10 +91,6 @@ class Shelf:
         self.closed = False
         while len(self.items) > max_items or self.size_bytes > max_bytes:
             self.size_bytes -= len(self.items.popitem(last=False)[1])
-            self.evicted += 1
-
-
-MAX_GAPS: Final = 64
 
 
 class ContentStore:
@@ -99,10 +121,10 @@ class ContentStore:
         self._restore(found)
         self._trim()
         for shelf in self.shelves.values():
-            if not shelf.closed or self.damaged:
-                if not self.damaged:
-                    shelf.gaps.append((shelf.counter, shelf.counter + self._skip - 1))
+            if self.damaged:
                 shelf.counter += self._skip
+            elif not shelf.closed:
+                shelf.pass_over(shelf.counter + self._skip - 1)
 
     def shelf(self, topic: str) -> Shelf:
         """The shelf of a topic, a new one if there is none."""
@@ -161,8 +183,14 @@ class ContentStore:
     def _everything(self) -> bytes:
         parts: list[bytes] = []
         for topic, shelf in self.shelves.items():
-            parts += [_record(CONTENT, topic, counter, payload) for counter, payload in shelf.items.items()]
-            parts.append(_record(CLOSED if shelf.closed else OPENED, topic, shelf.counter, b""))
+            records = [(counter, CONTENT, payload) for counter, payload in shelf.items.items()]
+            for low, high in shelf.gaps:
+                records += [(low, CLOSED, b""), (high + 1, OPENED, b"")]
+            records.sort(key=_by_counter)
+            records.append((shelf.counter, CLOSED, b""))
+            if not shelf.closed:
+                records.append((shelf.counter, OPENED, b""))
+            parts += [_record(kind, topic, counter, payload) for counter, kind, payload in records]
         return b"".join(parts)
 
     def _restore(self, found: bytes) -> None:
@@ -193,10 +221,14 @@ class ContentStore:
         if kind == CONTENT:
             shelf.put(counter, body[_BODY.size + length :], self._max_items, self._max_bytes)
             return
-        if counter > shelf.counter and shelf.items and len(shelf.gaps) < MAX_GAPS:
-            shelf.gaps.append((shelf.counter, counter - 1))
+        if counter > shelf.counter and kind == OPENED:
+            shelf.pass_over(counter - 1)
         shelf.counter = counter
         shelf.closed = kind == CLOSED
+
+
+def _by_counter(record: tuple[int, int, bytes]) -> tuple[int, bool]:
+    return record[0], record[1] == CONTENT  # what ends a gap comes before what is behind it
 
 
 def _record(kind: int, topic: str, counter: int, payload: bytes) -> bytes:

@@ -4,6 +4,8 @@
     THCD_REP      reason (1)
 
 `next_timestamp` is the publisher's Unix time. A THCD_REP without any byte, as the paper has it, is OTHER_TOPIC.
+EMPTY alone says of a number behind the publisher that it was never used, up to `next_seqno`; with GONE, that there may
+have been content which is not kept.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ ALIAS: Final = 0x01  # the latest content, under the name of a SUB_REQ
 EMPTY: Final = 0x02  # there is no content under this number (yet): only what comes next is told
 EVENT_DRIVEN: Final = 0x04  # nobody knows when the next content comes
 MORE: Final = 0x08  # the content goes on under the next number
-_KNOWN: Final = ALIAS | EMPTY | EVENT_DRIVEN | MORE
+GONE: Final = 0x10  # with EMPTY: from this number to before the next, content is not kept any more
+_KNOWN: Final = ALIAS | EMPTY | EVENT_DRIVEN | MORE | GONE
 _HEAD: Final = Struct(">BBHIQ")
 HEAD_BYTES: Final = _HEAD.size
 MAX_PAYLOAD_BYTES: Final = 1440
@@ -62,6 +65,8 @@ def decode_content(payload: bytes) -> ContentReply:
         raise BadPacket(f"next_timestamp {next_ms} is no time")
     if flags & EMPTY and (len(payload) > HEAD_BYTES or flags & MORE):
         raise BadPacket("a CONTENT_REP that says there is no content has some")
+    if flags & GONE and not flags & EMPTY:
+        raise BadPacket("a CONTENT_REP that says its content is gone has some")
     return ContentReply(flags, segment, number, next_ms, payload[HEAD_BYTES:])
 
 

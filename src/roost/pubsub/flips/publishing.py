@@ -5,7 +5,8 @@
              THCD_REQ             another topic: THCD_REP and Collided → – · the same: THCD_REP
              time-out             again, or after the last: Attract → READY
     READY    publish              saved with the counter; then sent to those who wait
-             Interest, content    in the store: answered · at most WINDOW ahead: kept · never used: "nothing here"
+             Interest, content    in the store: answered · at most WINDOW ahead: kept
+                                  never used: "nothing here" · not kept any more: "gone", and where content goes on
              Interest, SUB_REQ    the latest content under the alias, or "nothing yet"
              THCD_REQ             another topic, or the same: THCD_REP as `Sharing` has it
              unregister           saved as at rest, Release → –
@@ -225,12 +226,13 @@ class Publishing:
         if ahead < 0 and payload is not None:
             return [self._data(row, interest.number, payload, interest.token)]
         if ahead < 0:
-            for low, high in row.shelf.gaps:
-                if low <= counter <= high:
-                    payload = self._nothing(row, high + 1, now, 0)
-                    return [SendData(row.hash, interest.number, _MIN_ALIAS_MS, payload, interest.token)]
-            self.ignored += 1
-        elif ahead <= self._settings.window:
+            behind = row.shelf.unused(counter)
+            flags = layout.GONE if behind is None else 0
+            if behind is None:
+                behind = row.shelf.behind_gone(counter, row.sent_up_to)
+            nothing = self._nothing(row, behind, now, flags)
+            return [SendData(row.hash, interest.number, _MIN_ALIAS_MS, nothing, interest.token)]
+        if ahead <= self._settings.window:
             self.cache.keep(interest, now)
         else:
             self.ignored += 1

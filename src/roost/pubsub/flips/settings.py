@@ -7,11 +7,13 @@ from enum import Enum
 from typing import Final
 
 from roost.errors import BadConfig
-from roost.pubsub.flips.payload import MAX_CONTENT_BYTES
+from roost.pubsub.flips.identifiers import FIRST_CONTENT, LAST_CONTENT
+from roost.pubsub.flips.payload import HEAD_BYTES, MAX_CONTENT_BYTES
 
 MAX_LIFETIME_MS: Final = 16_000  # of a question to an event-driven publisher
 SIGNED_SEGMENT_BYTES: Final = 1256  # as `segment_bytes`, with room for an Ed25519, ECDSA or HMAC signature
 WINDOW: Final = 16  # numbers ahead of the next one that a publisher takes questions for
+MAX_PARTS: Final = 4096  # packets of one content
 
 
 class Sharing(Enum):
@@ -57,10 +59,27 @@ class FlipsSettings:
     def __post_init__(self) -> None:
         if not 1 <= self.segment_bytes <= MAX_CONTENT_BYTES:
             raise BadConfig(f"segment_bytes={self.segment_bytes}: a packet holds 1 to {MAX_CONTENT_BYTES} of content")
+        self._check_largest()
         if not 0 < self.lead_ms * (1 + self.jitter) < self.lifetime_ms:
             raise BadConfig(f"lead_ms={self.lead_ms}: an Interest of {self.lifetime_ms} ms must outlive it")
         if not 0 <= self.hash_bits <= 112:
             raise BadConfig(f"hash_bits={self.hash_bits}: a topic hash has 112 bits")
+
+    def _check_largest(self) -> None:
+        """See that the largest content is kept and taken whole."""
+        parts = -(-self.max_content_bytes // self.segment_bytes)
+        most = min(MAX_PARTS, self.store_items)
+        if parts > most:
+            raise BadConfig(
+                f"max_content_bytes={self.max_content_bytes} makes {parts} packets of segment_bytes="
+                f"{self.segment_bytes}, but {most} are the most (store_items={self.store_items}, and "
+                f"{MAX_PARTS} at a subscriber): have smaller content, larger segments or more items"
+            )
+        if self.max_content_bytes + parts * HEAD_BYTES > self.store_bytes:
+            raise BadConfig(
+                f"store_bytes={self.store_bytes} is less than one content of max_content_bytes="
+                f"{self.max_content_bytes} takes: have smaller content or a larger store"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +87,7 @@ class Following:
     """How one subscription is kept."""
 
     delivery: Delivery = Delivery.COMPLETE
-    after: int | None = None  # go on behind this number; None begins with the latest content
+    after: int | None = None  # go on behind this number, 0 for all there is; None begins with the latest content
     patient: bool = False  # go on asking when the publisher is silent, instead of giving up
     pipeline: int = 1  # numbers asked at once of an event-driven publisher
     overlap_ms: int = 0  # ask an event-driven publisher again this long before, always within `lifetime_ms`
@@ -77,5 +96,7 @@ class Following:
     def __post_init__(self) -> None:
         if not 1 <= self.pipeline <= WINDOW:
             raise BadConfig(f"pipeline={self.pipeline}: a publisher takes questions for 1 to {WINDOW} numbers")
+        if self.after is not None and not 0 <= self.after <= LAST_CONTENT:
+            raise BadConfig(f"after={self.after} is no number of content: those are {FIRST_CONTENT} to {LAST_CONTENT}")
         if self.overlap_ms < 0:
             raise BadConfig(f"overlap_ms={self.overlap_ms} is negative")

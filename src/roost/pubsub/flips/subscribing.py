@@ -21,7 +21,14 @@ from roost.errors import Backpressure, BadPacket, InvalidInput
 from roost.machine import MS, Effect, Randomness, Rejected, earliest
 from roost.pubsub.flips import payload as layout
 from roost.pubsub.flips import ring
-from roost.pubsub.flips.identifiers import TopicHash, checked_topic, is_subscription, subscription_number, topic_hash
+from roost.pubsub.flips.identifiers import (
+    FIRST_CONTENT,
+    TopicHash,
+    checked_topic,
+    is_subscription,
+    subscription_number,
+    topic_hash,
+)
 from roost.pubsub.flips.payload import ContentReply, decode_content
 from roost.pubsub.flips.port import (
     BegunAnew,
@@ -34,14 +41,20 @@ from roost.pubsub.flips.port import (
     SubscriptionEnded,
     WentStale,
 )
-from roost.pubsub.flips.settings import MAX_LIFETIME_MS, WINDOW, Delivery, FlipsSettings, Following
+from roost.pubsub.flips.settings import (
+    MAX_LIFETIME_MS,
+    MAX_PARTS,
+    WINDOW,
+    Delivery,
+    FlipsSettings,
+    Following,
+)
 from roost.pubsub.flips.subscription import Question, Subscription
 
 CATCH_UP: Final = 8  # numbers that are known to be there, asked at once
 MAX_HOLES: Final = 3
 SILENT_TRIES: Final = 5  # of content that may come at any time, each long: 46 s
 SUSPICIOUS_TRIES: Final = 3  # of content that its publisher says it is not near yet
-MAX_PARTS: Final = 4096
 MAX_PAUSE: Final = 5  # doublings of the pause of a patient subscription
 
 
@@ -62,16 +75,21 @@ class Subscribing:
         """Follow a topic; who follows it already is only counted."""
         found = topic_hash(checked_topic(topic), self._settings.hash_bits)
         row = self.table.get(found)
+        place = None if following.after is None else ring.step(max(following.after, FIRST_CONTENT - 1))
         if row is not None:
             if row.topic != topic:
                 raise InvalidInput(f"{topic} cannot be followed beside {row.topic}: they have the same hash")
+            if place is not None and place != row.next_number:
+                raise InvalidInput(
+                    f"{topic} is followed here already, from {row.next_number or 'its latest content'} on, and cannot "
+                    f"be from behind {following.after} as well: follow it from `roost.flips` of its own"
+                )
             row.subscribers += 1
             return []
         if len(self.table) >= self._settings.topics:
             raise Backpressure(f"{topic} cannot be followed: {self._settings.topics} topics are the limit here", 0)
         row = self.table[found] = Subscription(topic, found, following)
-        if following.after is not None:
-            row.next_number = ring.step(following.after)
+        row.next_number = place
         return self._begin(row, now)
 
     def unsubscribe(self, topic: str) -> list[Effect]:
@@ -93,7 +111,7 @@ class Subscribing:
         if held:
             row.ask_at = row.stale_at = None
             return []
-        return self._schedule(row, now) if row.subscribed and not row.questions else []
+        return self._schedule(row, now) if row.subscribed else []
 
     # -- events
 
@@ -206,9 +224,8 @@ class Subscribing:
         if place is None:
             row.next_number = start
         elif ring.distance(place, start) > 0 and row.following.delivery is Delivery.LATEST:
-            effects.append(Missed(row.topic, place, ring.step(start, -1)))
+            effects.append(Missed(row.topic, row.incomplete_from(place), ring.step(start, -1)))
             row.next_number = start
-            row.parts.clear()
         elif ring.distance(place, reply.next_number) <= 0:
             row.newest = None
             row.is_behind = place != reply.next_number
@@ -233,7 +250,9 @@ class Subscribing:
             if row.stale:
                 row.stale = False
                 effects.append(Revived(row.topic, number))
-            if not reply.flags & layout.EMPTY:
+            if reply.flags & layout.GONE:
+                effects += self._gone(row, number)
+            elif not reply.flags & layout.EMPTY:
                 effects += self._part(row, number, reply, signer)
         row.early = {number: each for number, each in row.early.items() if row.is_soon(number)}
         row.questions = {number: each for number, each in row.questions.items() if row.is_soon(number)}
@@ -256,6 +275,17 @@ class Subscribing:
         row.parts.clear()
         next_ms = 0 if row.event_driven else reply.next_ms
         return [Deliver(row.topic, row.first_part, number, content, next_ms, signer)]
+
+    def _gone(self, row: Subscription, number: int) -> list[Effect]:
+        """Content up to the next number is not kept any more; what a cache has given of it counts all the same."""
+        behind = row.next_number or number
+        for each in row.early:
+            if 0 < ring.distance(number, each) < ring.distance(number, behind):
+                behind = each
+        row.next_number = behind
+        if ring.distance(number, behind) <= 0:
+            return []
+        return [Missed(row.topic, row.incomplete_from(number), ring.step(behind, -1))]
 
     def _take_times(self, row: Subscription, reply: ContentReply) -> None:
         row.event_driven = bool(reply.flags & layout.EVENT_DRIVEN)
@@ -326,7 +356,7 @@ class Subscribing:
         return SendInterest(row.hash, number, lifetime_ms)
 
     def _lost(self, row: Subscription, number: int, question: Question, now: int) -> list[Effect]:
-        """Nothing came in time: ask again, or begin anew."""
+        """Nothing came in time: ask again, or, if it is what is delivered next, begin anew."""
         if number == row.next_number and (row.event_driven or not row.knows_clock):
             row.idle += 1
         tries = self._settings.content_tries
@@ -338,12 +368,15 @@ class Subscribing:
             if row.following.adaptive:
                 row.rtt.backed_off()
             return [self._content_request(row, number, question, now)]
+        if number != row.next_number:  # it is asked for again when what is before it has come, or was judged
+            del row.questions[number]
+            return []
         effects: list[Effect] = []
-        if number == row.next_number and row.is_there(number):
+        if row.is_there(number):
             if row.suspect == number:  # and its publisher has answered since it was asked for in vain
                 effects += self._hole(row, number)
             row.suspect = number
-        elif number == row.next_number:
+        else:
             row.in_vain = number
         return effects + self._begin(row, now)
 
@@ -352,8 +385,7 @@ class Subscribing:
         row.holes += 1
         high = row.newest if row.holes >= MAX_HOLES and row.newest is not None else number
         row.next_number = ring.step(high)
-        row.parts.clear()
-        return [Missed(row.topic, number, high)]
+        return [Missed(row.topic, row.incomplete_from(number), high)]
 
     def _later(self, timeout_ms: int) -> int:
         """A time-out with its jitter, on the late side only."""

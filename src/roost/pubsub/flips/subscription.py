@@ -86,6 +86,12 @@ class Subscription:
         self.early.clear()
         self.forget_clock()
 
+    def incomplete_from(self, number: int) -> int:
+        """Give up the content that this number goes on with, if there is some; where it began."""
+        low = self.first_part if self.parts else number
+        self.parts.clear()
+        return low
+
     def is_soon(self, number: int) -> bool:
         """Whether a number is the next one or a few behind it: others are not asked for, wherever a publisher jumps."""
         return 0 <= ring.distance(self.next_number or 0, number) < WINDOW
