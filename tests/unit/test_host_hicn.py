@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import Self
 import pytest
 from tests.loops import run
 
-from roost.errors import BadConfig, BadName, Disconnected, RoostError, TimedOut
+from roost.errors import Backpressure, BadConfig, BadName, Disconnected, RoostError, TimedOut
 from roost.hicn import Data, Form, HicnName, Interest, Prefix, decode, encode
 from roost.hicn.checksum import checksum_holds
 from roost.hicn.control import Control, Verb, read_reply
@@ -244,6 +245,31 @@ def test_without_tun_or_a_right_address_a_sentence_says_so(monkeypatch: pytest.M
             monkeypatch.setattr("roost.host.hicn.tun.DEVICE", Path("/nowhere/tun"))
             with pytest.raises(BadConfig, match="/nowhere/tun is not there"):
                 server.open_tun("hicn0", "fd00::1")
+
+    run(story)
+
+
+def test_a_device_or_socket_for_which_there_is_no_face_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+
+    def open_device(_: str) -> int:
+        ours, theirs = os.pipe()
+        os.close(theirs)
+        opened.append(ours)
+        return ours
+
+    async def story() -> None:
+        async with forwarder(face_limit=1) as (server, _):
+            server.dial("127.0.0.1", 9)
+            monkeypatch.setattr("roost.host.hicn.tun._opened", open_device)
+            with pytest.raises(Backpressure, match="there are 1 faces, which is the limit"):
+                server.open_tun("hicn0", "fd00::1")
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(opened[0])
+            before = len(server._links)
+            with pytest.raises(Backpressure, match="there are 1 faces, which is the limit"):
+                server.dial("127.0.0.1", 9)
+            assert len(server._links) == before
 
     run(story)
 

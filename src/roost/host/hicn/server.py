@@ -112,8 +112,11 @@ class HicnServer:
             sock.connect(address)
         except (OSError, UnicodeError) as error:
             raise BadConfig(f"{host}:{port} cannot be reached: {error}") from None
-        peer = self._admit_from(self._opened(sock), address, stays=True)
+        link = self._opened(sock)
+        peer = self._admit_from(link, address, stays=True)
         if peer is None:
+            self._links.remove(link)
+            link.close()
             raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
         return peer.face
 
@@ -123,10 +126,11 @@ class HicnServer:
         Raises `BadConfig` if it cannot be had, `Backpressure` if there are too many faces.
         """
         link = TunLink(name, locator, self._from_tun)
-        self._tuns.append(link)
         peer = self._admit(link, DEFAULT, f"tun {name}", local=False, stays=True)
         if peer is None:
+            link.close()
             raise Backpressure(f"there are {len(self.peers)} faces, which is the limit", 0)
+        self._tuns.append(link)
         return peer.face
 
     def attach(self, hear: Hear) -> InsideLine:
