@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,6 +52,7 @@ class FakePanel:
 
     def __init__(self) -> None:
         self.values: asyncio.Queue[object] = asyncio.Queue()
+        self.overdue: list[object] = []
 
     async def flush(self) -> None:
         """Nothing is left."""
@@ -59,16 +61,24 @@ class FakePanel:
         return Name.parse(f"/A/p/{stream}")
 
     async def publish(self, stream: object, value: object, **_: object) -> None:
+        if str(stream).endswith("/Overdue"):
+            self.overdue.append(value)
+            return
         if len(str(value)) > 8000:
             raise BadPacket(f"{stream} is too large")
         self.values.put_nowait(value)
 
 
 class FakeGroup:
-    """Where nothing was published yet."""
+    """Where nothing was published yet, or only that the publisher is overdue."""
 
-    async def latest(self, _: object) -> None:
-        return None
+    def __init__(self, overdue: int | None = None) -> None:
+        self._overdue = overdue
+
+    async def latest(self, stream: object) -> object:
+        if self._overdue is None or not str(stream).endswith("/Overdue"):
+            return None
+        return SimpleNamespace(value=self._overdue)
 
 
 def test_content_that_fits_no_reading_is_passed_over_and_said_once(
@@ -90,6 +100,54 @@ def test_content_that_fits_no_reading_is_passed_over_and_said_once(
 
     asyncio.run(main())
     assert len([each for each in caplog.records if "is passed over" in each.message]) == 1
+
+
+@pytest.mark.parametrize(("before", "told"), [(None, []), (0, []), (1, [0])])
+def test_a_publisher_that_was_overdue_before_the_gateway_began_again_is_not_for_ever(
+    tmp_path: Path, before: int | None, told: list[object]
+) -> None:
+    async def main() -> None:
+        panel = FakePanel()
+        async with asyncio.timeout(LIMIT_S), roost.flips(settings=QUICK, folder=tmp_path) as topics:
+            await topics.register("a")
+            work = into_group(topics, "a", FakeGroup(before), panel, "s")  # type: ignore[arg-type]
+            task = asyncio.ensure_future(work)
+            for content in (b"1", b"2"):
+                await topics.publish("a", content)
+                assert await panel.values.get() == int(content)
+                assert panel.overdue == told
+            task.cancel()
+
+    asyncio.run(main())
+
+
+def test_contents_that_left_the_store_while_a_bridge_was_away_are_said_and_the_others_come(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    few = FlipsSettings(
+        probe_lifetime_ms=20, probe_timeout_ms=60, lifetime_ms=200, lead_ms=50, store_items=5, max_content_bytes=100
+    )
+
+    class Away(FakeGroup):
+        async def latest(self, stream: object) -> object:
+            if str(stream).endswith("/Overdue"):
+                return None
+            lineage = SimpleNamespace(inputs=(bridge.content_name("a", 102),))
+            return SimpleNamespace(reading=SimpleNamespace(lineage=lineage))
+
+    async def main() -> None:
+        panel = FakePanel()
+        async with asyncio.timeout(LIMIT_S), roost.flips(settings=few, folder=tmp_path) as topics:
+            await topics.register("a")
+            for number in range(20):
+                await topics.publish("a", b"%d" % number)
+            work = into_group(topics, "a", Away(), panel, "s")  # type: ignore[arg-type]
+            task = asyncio.ensure_future(work)
+            assert [await panel.values.get() for _ in range(5)] == list(range(15, 20))
+            task.cancel()
+
+    asyncio.run(main())
+    assert [each.message for each in caplog.records] == ["a: contents 103 to 114 could not be had"]
 
 
 class Readings:

@@ -36,7 +36,7 @@ from roost.host.topics.opening import flips
 from roost.host.topics.signing import home_judge, home_keys
 from roost.host.topics.topics import Topics
 from roost.host.transport import Owner, Transport
-from roost.pubsub.flips.hicn_binding import FLIPS_PREFIX
+from roost.pubsub.flips.hicn_binding import FLIPS_PREFIX, Judge
 from roost.pubsub.flips.identifiers import topic_hash
 
 FIRST_PAUSE_S: Final = 1.0
@@ -115,11 +115,7 @@ async def _open(settings: FlipsSettings, config: Config, node: Server, running: 
     folder = None if config.store is None else config.store / "flips"
     is_kept = folder is not None
     face = await stack.enter_async_context(_face(node))
-    opening = flips(running.forwarder, folder=folder, durable=is_kept, key=home_keys(settings.root))
-    topics = verified = await stack.enter_async_context(opening)
-    if any(each.verify for each in settings.into):  # on a machine of their own: there, all content has to be signed
-        judging = flips(running.forwarder, durable=False, judge=home_judge(settings.root))
-        verified = await stack.enter_async_context(judging)
+    judge = home_judge(settings.root) if any(each.verify for each in settings.into) else None
     ours = {str(each.group.name): each.panel.panel for each in config.groups}
     panels: dict[tuple[str, str], RunningPanel] = {}
     for bridge in settings.into:
@@ -127,19 +123,22 @@ async def _open(settings: FlipsSettings, config: Config, node: Server, running: 
         if key not in panels:
             signing = face.group(key[0]).panel(key[1], folder=folder, durable=is_kept)
             panels[key] = await stack.enter_async_context(signing)
+    opening = flips(running.forwarder, folder=folder, durable=is_kept, key=home_keys(settings.root))
+    topics = await stack.enter_async_context(opening)  # all that come out of groups
     tasks = await stack.enter_async_context(_cancelled_in_the_end())
     for bridge in settings.into:
         panel = panels[bridge.group, bridge.panel or ours[bridge.group]]
-        work = partial(_into, bridge, verified if bridge.verify else topics, face, panel, running.skips)
+        work = partial(_into, bridge, running, judge if bridge.verify else None, face, panel)
         tasks.append(asyncio.create_task(running.keep_up(f"{bridge.topic} into {bridge.group}", work)))
     for each in settings.out:
         leave = partial(_out, each, topics, face, folder, began, running.skips)
         tasks.append(asyncio.create_task(running.keep_up(f"{each.stream} of {each.group} out", leave)))
 
 
-async def _into(bridge: IntoGroup, topics: Topics, face: Face, panel: RunningPanel, skips: Skips) -> None:
+async def _into(bridge: IntoGroup, running: Bridges, judge: Judge | None, face: Face, panel: RunningPanel) -> None:
     group = face.group(bridge.group)
-    await into_group(topics, bridge.topic, group, panel, bridge.stream, unit=bridge.unit, skips=skips)
+    async with flips(running.forwarder, durable=False, judge=judge) as topics:  # each bridge is at a place of its own
+        await into_group(topics, bridge.topic, group, panel, bridge.stream, unit=bridge.unit, skips=running.skips)
 
 
 async def _out(

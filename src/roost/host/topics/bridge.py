@@ -3,7 +3,8 @@
 Into a group: the gateway's panel signs the readings, and each says in its lineage where it comes from: the content
 `/flips/<topic>/seq=<number>`, and in `job` whose signature it had, if that was verified. So the stream itself is the
 bridge's place, and after a restart it goes on behind the last content that is in the group. Beside the stream is
-`<stream>/Overdue`: 1 when the publisher has not kept its time, 0 when it is back, for subscribers and macros.
+`<stream>/Overdue`: 1 when the publisher has not kept its time, 0 when it is back, for subscribers and macros; a 1 that
+the last run has left there is taken back with the first content.
 
 Out of a group: the value of each reading as text, or the signed Data whole, so that its maker can be verified there.
 
@@ -80,14 +81,22 @@ async def into_group(
     unit: str = "",
     skips: Skips | None = None,
 ) -> None:
-    """Publish every content of a topic as a reading, until cancelled; a number where it is one, else text or bytes."""
+    """Publish every content of a topic as a reading, until cancelled; a number where it is one, else text or bytes.
+
+    `topics` follow this topic for nobody else: another bridge of it is at another place.
+    """
     await panel.flush()  # what the last run left
     place = content_of(await group.latest(panel.stream(stream)), topic)
-    feed = topics.subscribe(topic, following=Following(after=place, patient=True, adaptive=True), events=True)
     overdue = panel.stream(stream) / Component(OVERDUE.encode())
+    said = await group.latest(overdue)
+    is_overdue = said is not None and said.value == 1
+    feed = topics.subscribe(topic, following=Following(after=place, patient=True, adaptive=True), events=True)
     skips = skips or Skips()
     try:
         async for item in feed:
+            if isinstance(item, (Content, WentStale, Revived)) and is_overdue != isinstance(item, WentStale):
+                is_overdue = not is_overdue
+                await panel.publish(overdue, int(is_overdue))
             if isinstance(item, Content):
                 name = content_name(topic, item.number)
                 job = f"flips, signed by {item.signer}" if item.signer else "flips, not verified"
@@ -96,8 +105,6 @@ async def into_group(
                     await panel.publish(stream, value, unit=unit, inputs=[name], program=PROGRAM, job=job)
                 except BadPacket as error:  # it is too large
                     skips.add(topics, f"content {item.number} of {topic}", error)
-            elif isinstance(item, (WentStale, Revived)):
-                await panel.publish(overdue, int(isinstance(item, WentStale)))
             elif isinstance(item, Missed):
                 topics.warn("%s: contents %d to %d could not be had", topic, item.low, item.high)
             elif isinstance(item, BegunAnew):
