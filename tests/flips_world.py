@@ -64,6 +64,7 @@ class FlipsWorld:
         self.loss = loss
         self.settings = settings or FlipsSettings()
         self.crossings: list[Interest | Data] = []  # packets that were put on links
+        self.crossed: list[int] = []  # when each of them was
         self.lost = 0
         self.members: list[Member] = []
         self.places: list[Place] = []
@@ -196,6 +197,7 @@ class FlipsWorld:
     def _cross(self, origin: Place, place: Place, face: int, wires: list[bytes]) -> None:
         for wire in wires:
             self.crossings.append(decode(wire))
+            self.crossed.append(self.now)
             if self._draw.random() < self.loss or id(origin) in self._cut:
                 self.lost += 1
             else:

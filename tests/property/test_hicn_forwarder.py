@@ -32,8 +32,9 @@ START = 1000
 class Row:
     """What is known of one name, in the words of the table; expiry is looked at when the name is next met."""
 
-    askers: list[int] = field(default_factory=list)
+    askers: dict[int, int] = field(default_factory=dict)  # each until when
     sent: int = 0
+    sent_until: int = 0
     pause: int = 20
     until: int = 0
 
@@ -58,8 +59,10 @@ class Model:
         if row is not None:
             longest = min(1000, max(500, lifetime // 2))
             wait = longest if face == UP else min(row.pause, longest)
-            if face not in row.askers or self.now - row.sent < wait:
-                row.askers += [face] if face not in row.askers else []
+            own = row.askers.get(face, 0)
+            others_go_on = own <= self.now < row.sent_until  # and its own is over
+            if face not in row.askers or self.now - row.sent < wait or others_go_on:
+                row.askers[face] = max(own, self.now + lifetime)
                 row.until = max(row.until, self.now + lifetime)
                 return []
         first, until = self.lately.get(name, (face, 0))
@@ -69,10 +72,12 @@ class Model:
             self.lately[name] = (face, self.now + 500)
         if lifetime or row is not None:
             if row is None:
-                row = self.pending[name] = Row([face])
+                row = self.pending[name] = Row()
             else:
                 row.pause = min(2 * row.pause, 1000)
+            row.askers[face] = max(row.askers.get(face, 0), self.now + lifetime)
             row.sent = self.now
+            row.sent_until = max(row.sent_until, self.now + lifetime)
             row.until = max(row.until, self.now + lifetime)
         return [UP]
 
@@ -88,8 +93,8 @@ class Model:
         del self.pending[name]
         self._cache(name, lifetime)
         if not lifetime:
-            self.lately[name] = (row.askers[0], self.now + 500)
-        return row.askers
+            self.lately[name] = (next(iter(row.askers)), self.now + 500)
+        return [*row.askers]
 
     def _cache(self, name: int, lifetime: int) -> None:
         self.cached.pop(name, None)

@@ -5,15 +5,18 @@ Everyone who follows a topic gets all of it, each content once and in order, fro
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 
 import pytest
 from tests.flips_world import FlipsWorld, Member
 
 from roost.forwarding.endpoint import Endpoint
+from roost.hicn import HicnName, Interest
 from roost.machine import MS, SECOND
 from roost.pubsub.flips import ring
 from roost.pubsub.flips.flips import FILE, Flips
+from roost.pubsub.flips.identifiers import is_content
 from roost.pubsub.flips.ndn_binding import NdnFlips
 from roost.pubsub.flips.port import Collided, Deliver, Missed, Registered
 from roost.pubsub.flips.settings import FlipsSettings, Following
@@ -105,6 +108,80 @@ def seconds_until(world: FlipsWorld, reader: Member, count: int) -> float:
         world.run(0.1)
         assert world.now < begun + 120 * SECOND, (len(reader.contents()), count)
     return (world.now - begun) / SECOND
+
+
+def asked_upstream(world: FlipsWorld) -> dict[HicnName, list[tuple[int, int]]]:
+    """Of each content, when it was asked for over a link, and until when that Interest waited."""
+    found: dict[HicnName, list[tuple[int, int]]] = {}
+    for packet, at in zip(world.crossings, world.crossed, strict=True):
+        if isinstance(packet, Interest) and is_content(packet.name.suffix):
+            found.setdefault(packet.name, []).append((at, at + packet.lifetime_ms * MS))
+    return found
+
+
+def check_one_at_a_time(world: FlipsWorld) -> None:
+    for name, asked in asked_upstream(world).items():
+        for (_, until), (again, _) in pairwise(asked):
+            assert until <= again, (name, asked)
+
+
+@pytest.mark.parametrize("pipeline", [1, 4])
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_twenty_behind_one_forwarder_ask_as_one(seed: int, adaptive: bool, pipeline: int) -> None:
+    world = FlipsWorld(seed)
+    draw = Random(seed)
+    source, place = world.place(), world.place()
+    world.link(place, source)
+    publisher = world.member(source)
+    readers = [world.member(place, skew=draw.randrange(-40, 40) * MS) for _ in range(20)]
+    following = Following(patient=True, adaptive=adaptive, pipeline=pipeline)
+    intervals_ms = {"on time": 1000, "late": 1000, "idle": 0}
+    for topic, interval_ms in intervals_ms.items():
+        world.register(publisher, topic, interval_ms)
+    world.run(8)
+    for topic in intervals_ms:
+        world.publish(publisher, topic, b"0")
+    for reader in readers:
+        for topic in intervals_ms:
+            world.subscribe(reader, topic, following)
+        world.run(draw.random() / 100)
+    for number in range(1, CONTENTS):
+        world.run(1)
+        world.publish(publisher, "on time", b"%d" % number)
+        if number % 9 not in {3, 4, 7}:  # so it is up to two intervals late
+            world.publish(publisher, "late", b"%d" % number)
+        if number % 30 == 29:
+            world.publish(publisher, "idle", b"%d" % number)
+    world.run(1)
+    assert all(len([each for each in reader.contents() if each == b"59"]) == 3 for reader in readers)
+    check_one_at_a_time(world)
+    counts = [len(asked) for asked in asked_upstream(world).values()]
+    assert sum(counts) <= 2 * CONTENTS + 3 * 30  # what is late and what is idle is asked for again, for all at once
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_contents_that_are_late_by_any_time_are_asked_for_once_a_lifetime_for_all(adaptive: bool) -> None:
+    world = FlipsWorld(3)
+    source, place = world.place(), world.place()
+    world.link(place, source)
+    publisher = world.member(source)
+    readers = [world.member(place) for _ in range(20)]
+    world.register(publisher, TOPIC, 1000)
+    world.run(8)
+    world.publish(publisher, TOPIC, content(0))
+    for reader in readers:
+        world.subscribe(reader, TOPIC, Following(patient=True, adaptive=adaptive))
+        world.run(0.01)
+    for number in range(1, CONTENTS):
+        world.run(1 + (number % 6 == 5) * number / 5)
+        world.publish(publisher, TOPIC, content(number))
+    world.run(1)
+    assert all(whole(reader.contents(), CONTENTS) for reader in readers)
+    check_one_at_a_time(world)
+    asked = asked_upstream(world)
+    assert max(len(each) for each in asked.values()) in {6, 7}  # 11.8 s late
+    assert sum(len(each) == 1 for each in asked.values()) >= CONTENTS * 5 // 6
 
 
 @pytest.mark.parametrize("interval_ms", [0, 1000])

@@ -111,6 +111,23 @@ def test_the_same_face_asks_again_and_the_later_expiry_counts(tick: bool) -> Non
 
 
 @pytest.mark.parametrize("tick", [True, False])
+def test_who_asks_again_after_its_time_is_heard_when_what_was_sent_for_others_is_over(tick: bool) -> None:
+    bench = Bench()
+    assert bench.ask(A) == [UP]
+    bench.after(1000, tick=tick)
+    assert bench.ask(B) == []
+    bench.after(1010, tick=tick)  # A's is over, and so is what was sent for it
+    assert bench.ask(A) == [UP]
+    bench.after(1010, tick=tick)  # B's is over, what was sent for A is not
+    assert bench.ask(B) == []
+    bench.after(1010, tick=tick)
+    assert bench.ask(A) == [UP]
+    bench.after(100, tick=tick)
+    assert bench.ask(A) == [UP]  # within its time: it has lost something
+    assert bench.answer(UP) == [A, B]
+
+
+@pytest.mark.parametrize("tick", [True, False])
 def test_an_expired_question_starts_anew(tick: bool) -> None:
     bench = Bench()
     bench.ask(A)

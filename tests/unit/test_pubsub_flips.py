@@ -414,7 +414,7 @@ def test_with_any_clock_content_comes_when_it_is_published(skew_s: int) -> None:
         bus.publish(publisher, b"%d" % number)
         bus.run(0.1)
         assert len(bus.contents(who)) >= number + (number > 2)  # the first may take until the question is renewed
-    assert sum(isinstance(each, SendInterest) for each in bus.sent) < 65
+    assert sum(isinstance(each, SendInterest) for each in bus.sent) < 75  # until clocks are known, some in vain
 
 
 def test_contents_that_were_close_once_do_not_hide_the_clock() -> None:

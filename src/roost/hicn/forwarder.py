@@ -4,7 +4,8 @@
               cached and fresh         answered
               cached and stale         as if nothing were known
               pending, another face    joined: the expiry moves to the later one, nothing is sent
-              pending, the same face   sent again, the expiry moves to the later one
+              pending, the same face   sent again, the expiry moves to the later one; joined if its own Interest is over
+                                       while one that was sent for others is not
               came round a loop        as joined (`Pending.goes_on_again`), or dropped (`roost.hicn.lately`)
     Data      pending, asked there     sent to every face that asked, then cached
               pending, asked elsewhere dropped; the question stays
@@ -215,7 +216,7 @@ class HicnForwarder:
                 self._drop("too many pending")
                 return False
             entry = self.table.add(key, now + lifetime_ms * MS)
-        entry.went_on(now)
+        entry.went_on(lifetime_ms, now)
         self.table.join(entry, face, now + lifetime_ms * MS)
         for hop in hops:
             self.table.ask(entry, hop)
@@ -240,7 +241,7 @@ class HicnForwarder:
         for asker in entry.askers:
             self._send(asker.id, relabelled(head.wire, next_label(label, asker.id), compact=head.compact))
         if not self.table.keep(head, now) and entry.askers:
-            self.table.lately.note(key, entry.askers[0].id, now)
+            self.table.lately.note(key, next(iter(entry.askers)).id, now)
 
     def _send(self, face_id: int, wire: bytes) -> None:
         self._queues.setdefault(face_id, []).append(wire)

@@ -5,6 +5,9 @@ Keyed by the 20 bytes of the name. What the forwarder does with an entry is in `
 An Interest from a face that waits already is a retransmission, or a copy of our own that came round a loop of routes:
 without a nonce only time tells. A pause must have passed since the name went on, which doubles with each time it does.
 From a face that was itself asked for the name it takes the longest pause.
+
+Who asks again when their own Interest is over has lost nothing: others have joined and prolonged the entry. That goes
+on only when what was sent for all of them is over as well, or twenty who ask together would be heard twenty times.
 """
 
 from __future__ import annotations
@@ -45,28 +48,30 @@ class HicnFace:
 class Pending:
     """A name that somebody waits for: who, who was asked, and until when."""
 
-    __slots__ = ("asked", "askers", "expires", "key", "number", "pause", "sent")
+    __slots__ = ("asked", "askers", "expires", "key", "number", "pause", "sent", "sent_until")
 
     def __init__(self, key: bytes, number: int, expires: int) -> None:
         self.key: Final = key
         self.number: Final = number
         self.expires = expires
-        self.askers: list[HicnFace] = []
+        self.askers: Final[dict[HicnFace, int]] = {}  # until when each waits; bound: the faces
         self.asked: list[HicnFace] = []
         self.sent = 0  # when it last went on
+        self.sent_until = 0  # and when the last of what went on is over
         self.pause = FIRST_PAUSE  # after that, before an asker may have it go on again
 
     def goes_on_again(self, face: HicnFace, lifetime_ms: int, now: int) -> bool:
         """Whether an Interest from one of the askers is a retransmission, and no copy that came round a loop."""
         longest = min(LONGEST_PAUSE, max(LOOP, lifetime_ms * MS // 2))
         pause = longest if face in self.asked else min(self.pause, longest)
-        return now - self.sent >= pause
+        return now - self.sent >= pause and (now < self.askers[face] or now >= self.sent_until)
 
-    def went_on(self, now: int) -> None:
+    def went_on(self, lifetime_ms: int, now: int) -> None:
         """It was sent to those who are asked."""
         if self.askers:
             self.pause = min(2 * self.pause, LONGEST_PAUSE)
         self.sent = now
+        self.sent_until = max(self.sent_until, now + lifetime_ms * MS)
 
 
 class Cached:
@@ -151,9 +156,8 @@ class HicnTable:
         """Have a face wait too; the expiry moves to the later one."""
         entry.expires = max(entry.expires, expires)
         self._expiry.set(entry.number, entry.expires)
-        if face not in entry.askers:
-            entry.askers.append(face)
-            face.wants[entry.key] = None
+        entry.askers[face] = max(entry.askers.get(face, 0), expires)
+        face.wants[entry.key] = None
 
     def ask(self, entry: Pending, face: HicnFace) -> None:
         """Note that a face was asked."""
@@ -179,10 +183,9 @@ class HicnTable:
         face.owes.clear()
         for key in list(face.wants):
             entry = self.pending[key]
-            if entry.askers == [face]:
+            del entry.askers[face]
+            if not entry.askers:
                 self.forget(key)
-            else:
-                entry.askers.remove(face)
         face.wants.clear()
 
     def expire(self, now: int) -> None:

@@ -91,7 +91,7 @@ class Following:
     patient: bool = False  # go on asking when the publisher is silent, instead of giving up
     pipeline: int = 1  # numbers asked at once of an event-driven publisher
     overlap_ms: int = 0  # ask an event-driven publisher again this long before, always within `lifetime_ms`
-    adaptive: bool = False  # take content for lost when it is late, instead of when the Interest expires
+    adaptive: bool = False  # where loss was seen, take content for lost when it is late, not when the Interest expires
 
     def __post_init__(self) -> None:
         if not 1 <= self.pipeline <= WINDOW:

@@ -10,7 +10,9 @@
     any      another number, or an alias of old: ignored
 
 A time-out is the Interest's lifetime and up to 5 % more, never less: an Interest that is repeated while the first is
-still in the PIT is forwarded for everyone behind that forwarder, and one upstream Interest per content is lost.
+still in the PIT is forwarded for everyone behind that forwarder, and one upstream Interest per content is lost. Two
+wishes of `Following` are the exceptions: `overlap_ms`, and `adaptive` where something must have been lost (content is
+known to be there and does not come) or, after loss was seen, may have been (it is later than was announced).
 """
 
 from __future__ import annotations
@@ -44,14 +46,12 @@ from roost.pubsub.flips.port import (
 from roost.pubsub.flips.settings import (
     MAX_LIFETIME_MS,
     MAX_PARTS,
-    WINDOW,
     Delivery,
     FlipsSettings,
     Following,
 )
 from roost.pubsub.flips.subscription import Question, Subscription
 
-CATCH_UP: Final = 8  # numbers that are known to be there, asked at once
 MAX_HOLES: Final = 3
 SILENT_TRIES: Final = 5  # of content that may come at any time, each long: 46 s
 SUSPICIOUS_TRIES: Final = 3  # of content that its publisher says it is not near yet
@@ -128,6 +128,7 @@ class Subscribing:
         if is_subscription(data.number):
             return self._answered(row, reply, data.signer, now)
         question = row.questions.pop(data.number)
+        row.notice(question, now, known=row.is_there(data.number))
         if question.tries == 1 and row.is_there(data.number):
             row.rtt.measured(now - question.first_asked)
         elif question.tries == 1 and row.knows_clock and not row.event_driven:
@@ -153,7 +154,7 @@ class Subscribing:
             if row.ask_at is not None and row.ask_at <= now:
                 effects += self._ask(row, now)
             for number, question in list(row.questions.items()):
-                if question.due <= now and number in row.questions:
+                if row.subscribed and question.due <= now and number in row.questions:
                     effects += self._lost(row, number, question, now)
             if row.stale_at is not None and row.stale_at <= now:
                 row.stale_at = None
@@ -165,18 +166,17 @@ class Subscribing:
         """When the first of it is due."""
         first: int | None = None
         for row in self.table.values():
-            first = earliest(
-                first, row.sub_due, row.ask_at, row.stale_at, *[each.due for each in row.questions.values()]
-            )
+            due = [each.due for each in row.questions.values()] if row.subscribed else []
+            first = earliest(first, row.sub_due, row.ask_at, row.stale_at, *due)
         return first
 
     # -- beginning
 
     def _begin(self, row: Subscription, now: int) -> list[Effect]:
+        """Ask where the topic is; questions that are out stay, for asked again they would be heard again."""
         row.subscribed = False
         row.sub_transmit_count = 0
         row.begun.clear()
-        row.questions.clear()
         row.ask_at = None
         return self._sub_request(row, now)
 
@@ -321,11 +321,8 @@ class Subscribing:
         first = row.next_number
         if first is None or not row.subscribed:
             return []
-        width = row.following.pipeline if row.event_driven else 1
-        if row.newest is not None:
-            width = max(width, min(CATCH_UP, ring.distance(first, row.newest) + 1))
         effects: list[Effect] = []
-        for by in range(min(width, WINDOW)):
+        for by in range(row.width()):
             number = ring.step(first, by)
             if number not in row.questions and number not in row.early:
                 row.questions[number] = Question(now, now)
@@ -340,37 +337,36 @@ class Subscribing:
         expected = row.expected(self._settings.skew_ms, question.first_asked)
         if row.event_driven and not (following.overlap_ms and number == row.next_number):
             lifetime_ms = min(lifetime_ms << min(row.idle, 3), MAX_LIFETIME_MS)
-        is_open = not (
-            row.event_driven or row.knows_clock or there
-        )  # it may come at any time: no gap between questions
-        if is_open:
+        if not (row.event_driven or row.knows_clock or there):  # it may come at any time, most likely when promised
             until_promised = min(max(0, (expected - now) // MS), MAX_LIFETIME_MS)
             lifetime_ms = min(max(lifetime_ms << min(row.idle, 1), lifetime_ms + until_promised), MAX_LIFETIME_MS)
-        question.due = now + self._later(lifetime_ms - (self._settings.lead_ms if is_open else 0))
+        question.due = now + self._later(lifetime_ms)
         if following.adaptive and there:
             question.due = min(question.due, now + row.rtt.rto)
         elif row.event_driven and following.overlap_ms:
             question.due = now + max(lifetime_ms - following.overlap_ms, lifetime_ms // 2) * MS
-        elif following.adaptive and not row.event_driven:
+        elif following.adaptive and row.lossy and not row.event_driven and number == row.next_number:
             question.due = min(question.due, max(now, expected) + row.rtt.rto)
         return SendInterest(row.hash, number, lifetime_ms)
 
     def _lost(self, row: Subscription, number: int, question: Question, now: int) -> list[Effect]:
-        """Nothing came in time: ask again, or, if it is what is delivered next, begin anew."""
-        if number == row.next_number and (row.event_driven or not row.knows_clock):
+        """Nothing came in time: ask again, or begin anew; what is not next is left until its turn comes."""
+        is_next = number == row.next_number
+        if is_next and (row.event_driven or not row.knows_clock):
             row.idle += 1
         tries = self._settings.content_tries
         if row.event_driven and not row.following.overlap_ms:
             tries = min(tries, SILENT_TRIES)
+        if not is_next and (question.tries >= tries or not row.is_near(number)):
+            del row.questions[number]
+            return []
         if question.tries < (SUSPICIOUS_TRIES if row.is_behind else tries):
             question.tries += 1
             self.repeated += 1
-            if row.following.adaptive:
+            if row.following.adaptive and is_next:
                 row.rtt.backed_off()
             return [self._content_request(row, number, question, now)]
-        if number != row.next_number:  # it is asked for again when what is before it has come, or was judged
-            del row.questions[number]
-            return []
+        del row.questions[number]
         effects: list[Effect] = []
         if row.is_there(number):
             if row.suspect == number:  # and its publisher has answered since it was asked for in vain

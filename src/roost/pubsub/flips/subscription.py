@@ -22,6 +22,9 @@ from roost.pubsub.flips.settings import WINDOW, Following
 
 SAMPLES: Final = 8
 MAX_LATE: Final = 2  # contents in a row that were there before they were asked for
+CATCH_UP: Final = 8  # numbers that are there, or may be, asked for at once
+LOSS_MEMORY: Final = 32  # contents in a row without loss, until none is expected any more
+SOON: Final = 50 * MS
 JUMP: Final = 8  # intervals
 JUMP_MS: Final = 10_000
 
@@ -69,7 +72,9 @@ class Subscription:
     stale_at: int | None = None
     offsets: deque[int] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     late_asks: int = 0
-    rtt: RttEstimator = field(default_factory=lambda: RttEstimator(50 * MS))
+    at_once: int = 0  # contents in a row that were there when they were asked for: we are behind
+    lossy: int = 0  # for so many contents loss is expected, since some was seen
+    rtt: RttEstimator = field(default_factory=lambda: RttEstimator(SOON))
 
     def is_there(self, number: int) -> bool:
         """Whether content is known to be published under a number."""
@@ -85,6 +90,17 @@ class Subscription:
         self.parts.clear()
         self.early.clear()
         self.forget_clock()
+
+    def width(self) -> int:
+        """How many numbers are asked for at once: those that are there, or may be, and those that wait for events."""
+        width = self.following.pipeline if self.event_driven else min(CATCH_UP, 1 + self.at_once)
+        if self.newest is not None and self.next_number is not None:
+            width = max(width, min(CATCH_UP, ring.distance(self.next_number, self.newest) + 1))
+        return width
+
+    def is_near(self, number: int) -> bool:
+        """Whether a number is among those."""
+        return 0 <= ring.distance(self.next_number or 0, number) < self.width()
 
     def incomplete_from(self, number: int) -> int:
         """Give up the content that this number goes on with, if there is some; where it began."""
@@ -114,6 +130,16 @@ class Subscription:
     def lead(self, lead_ms: int) -> int:
         """T: how long before that it is asked for."""
         return (lead_ms if not self.interval_ms else min(lead_ms, self.interval_ms // 2)) * MS
+
+    def notice(self, question: Question, now: int, *, known: bool) -> None:
+        """Content that comes as soon as it is asked for was there before; if it was asked for again, it was lost."""
+        was_there = now - question.asked < max(SOON, 2 * self.rtt.smoothed)
+        if was_there and question.tries > 1:
+            self.lossy = LOSS_MEMORY
+        elif self.lossy:
+            self.lossy -= 1
+        if not known:
+            self.at_once = self.at_once + 1 if was_there else 0
 
     def measure(self, question: Question, lead_ms: int, now: int) -> None:
         """Learn from the arrival of what was promised; who is late says nothing about clocks."""
