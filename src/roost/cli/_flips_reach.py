@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from roost.host.topics import Topics
+    from roost.naming import Name
 
 _FORWARDER: Final = "127.0.0.1:9695"
 
@@ -34,6 +35,11 @@ def add_reach(parser: argparse.ArgumentParser) -> None:
         "--peer", metavar="HOST:PORT", action="append", default=[], help="ask this forwarder for topics; repeatable"
     )
     parser.add_argument("--ndn", action="store_true", help="over NDN names, at this machine's node")
+    parser.add_argument(
+        "--home",
+        metavar="NAME",
+        help="with --ndn: below which name topics are (default: where a key of this home may publish, BUILDING/flips)",
+    )
     parser.add_argument("--accept-any", action="store_true", help="with --ndn: do not verify who has signed")
 
 
@@ -60,6 +66,8 @@ def check_reach(options: argparse.Namespace) -> None:
         raise BadConfig("--ndn goes by the NDN node: leave --at, --listen and --peer away")
     if options.ndn and getattr(options, "verify", False):
         raise BadConfig("over NDN all content is verified, unless --accept-any is given: leave --verify away")
+    if options.home and not options.ndn:
+        raise BadConfig("--home is for topics over NDN: say --ndn as well")
     if options.at and (options.listen or options.peer):
         raise BadConfig("--listen and --peer are for a forwarder inside: leave --at away")
 
@@ -91,13 +99,35 @@ def _over_ndn(options: argparse.Namespace, folder: Path | None) -> AbstractAsync
     from roost.host import ACCEPT_ANY, connect
     from roost.wire import DigestSigner
 
+    home = _home_of(options)
+
     @asynccontextmanager
     async def over() -> AsyncIterator[Topics]:
         verifier, signer = (ACCEPT_ANY, DigestSigner()) if options.accept_any else (None, None)
         async with (
             connect(verifier=verifier, signer=signer) as face,
-            face.flips(folder=folder, durable=folder is not None) as topics,
+            face.flips(home, folder=folder, durable=folder is not None) as topics,
         ):
             yield topics
 
     return over()
+
+
+def _home_of(options: argparse.Namespace) -> Name | None:
+    """Below which name topics are; raises `BadConfig` where nothing says so and content has to be verified."""
+    from roost.errors import BadConfig
+    from roost.host.keystore import KeyStore
+    from roost.host.paths import home
+    from roost.host.topics.signing import topics_home
+    from roost.naming import Name
+
+    if options.home:
+        return Name.parse(options.home)
+    store = KeyStore(home())
+    found = topics_home(store.keychain()) if store.exists else None
+    if found is None and not options.accept_any:
+        raise BadConfig(
+            "no key here may publish topics over NDN, which would say below which name they are: say it, as with "
+            "--home /MyCompany/Building1/flips, or run `roost init`, or say --accept-any"
+        )
+    return found

@@ -32,6 +32,7 @@ from roost.host.serving import FRESHNESS_MS, Desk, Handler, Serving
 from roost.host.session import Session
 from roost.host.streams import StreamGroup
 from roost.host.topics.ndn import NdnTopics
+from roost.host.topics.signing import topics_home
 from roost.host.unsealing import Unsealing
 from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
@@ -323,7 +324,7 @@ class Face:
 
     def flips(
         self,
-        home: NameLike = FLIPS_HOME,
+        home: NameLike | None = None,
         *,
         settings: FlipsSettings | None = None,
         signer: Signer | None = None,
@@ -332,15 +333,18 @@ class Face:
     ) -> Opening[NdnTopics]:
         """Topics without a broker (FLIPS) below a name: `async with face.flips() as topics`.
 
-        Content is signed by `signer`, by default with the key that this face has for `home`; what is published is kept
+        `home` is by default where a key of this face may publish, `<building>/flips`, and `/flips` if there is none.
+        Content is signed by `signer`, by default with the key that this face has for it; what is published is kept
         in `folder` (`$ROOST_HOME/flips-ndn`), by one process at a time, with `durable=False` in memory only.
         """
-        name = as_name(home)
+        keychain = self._trust.keychain
+        ours = None if keychain is None or home is not None else topics_home(keychain)
+        name = as_name(home or ours or FLIPS_HOME)
         store = Path(folder) if folder is not None else roost_home() / "flips-ndn"
 
         def reach() -> NdnTopics:
-            signs = self._signer_for(name) if signer is None else signer
             self._show_certificates()
+            signs = self._signer_for if signer is None else signer
             return NdnTopics(self._way(), name, signs, store / "content" if durable else None, settings)
 
         return Opening(reach)

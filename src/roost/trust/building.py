@@ -10,6 +10,7 @@ RDR metadata, below its own name. Light VerSec has no wildcard, so a rule holds 
     panel                  streams <device>/<metric>, as sensors have them, and longer ones, as MQTT topics have them
     panel, user's device   <name>/<object> and <name>/<folder>/<object>
     repo, group            <name>/<object>                                    deeper, a group would speak for its panels
+    panel                  <building>/flips/<topic hash>/…                    topics without a broker, over NDN names
 
 and `extra` takes more. Blobs that a panel publishes in a group without a broker are called `<panel>/blobs/…`, with up
 to four parts, and the packets around them `<panel>/<group>/…`. What a group's members tell each other in sync is signed
@@ -36,6 +37,7 @@ from roost.trust.schema import Schema, quoted
 
 MAX_PARTS: Final = 16  # of a stream's name below its panel
 BLOBS: Final = "blobs"
+TOPICS: Final = "flips"
 MAX_BLOB_PARTS: Final = 4  # of the name that a panel gives a blob, below that word
 _OWN: Final = ("device", "metric")
 _KEY: Final = '"32=CK"/_v/"32=for"/_consumer'  # of a stream, for one consumer (`access.py`)
@@ -90,6 +92,19 @@ def _sites(buildings: str, systems: str) -> list[str]:
         *_synced("#area", "", "#panel | #repo | #group"),
         *_blobs("#area", "", "#panel | #repo | #group"),
         *_served("#area", "", "#panel | #repo | #group"),
+        *_topics("#site", "#panel"),
+    ]
+
+
+def _topics(site: str, key: str) -> list[str]:
+    """What a publisher of FLIPS answers: contents, where a topic is, and that it has a topic (`flips.ndn_binding`)."""
+    topic = f'{site}/"{TOPICS}"/_hash'
+    return [
+        "",
+        "// topics without a broker: any panel of the building may publish one",
+        f'#topic_content: {topic}/_seq & {{_seq: $eq_type("seq=0")}} <= {key}',
+        f'#topic_place: {topic}/_t & {{_t: $eq_type("t=0")}} <= {key}',
+        f'#topic_taken: {topic}/"32=thcd" <= {key}',
     ]
 
 

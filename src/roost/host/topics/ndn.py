@@ -1,7 +1,7 @@
 """Topics over NDN names: `NdnFlips` on an application's face; `face.flips()` makes it.
 
 A topic's prefix is registered with the forwarder while it is being probed and as long as it is published. The route of
-`/flips` that leads to other machines must be inherited by it, or a probe would stay here.
+topics' home that leads to other machines must be inherited by it, or a probe would stay here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from roost.machine import Effect
 from roost.machine.disk import Save, Saved
 from roost.naming import Name
 from roost.pubsub.flips.flips import Flips
-from roost.pubsub.flips.ndn_binding import NdnFlips
+from roost.pubsub.flips.ndn_binding import NdnFlips, Signers
 from roost.pubsub.flips.port import Attract, Release
 from roost.pubsub.flips.settings import FlipsSettings
 from roost.wire import Signer
@@ -29,7 +29,7 @@ class NdnTopics(Topics, Residence[NdnFlips]):
     """Topics on a face."""
 
     def __init__(
-        self, way: Way, home: Name, signer: Signer, store: Path | None, settings: FlipsSettings | None
+        self, way: Way, home: Name, signer: Signer | Signers, store: Path | None, settings: FlipsSettings | None
     ) -> None:
         self._attracted: Final[dict[bytes, Name]] = {}  # bound: the machine's topics
         self._taking = False
@@ -72,6 +72,11 @@ class NdnTopics(Topics, Residence[NdnFlips]):
     def binding(self) -> NdnFlips:
         """The machine, and what it speaks."""
         return self.part
+
+    async def register(self, topic: str, interval_ms: int = 0) -> int:
+        """As `Topics.register`; raises `NoKey` if no key here may sign content of the topic."""
+        self.part.check_key(topic)
+        return await super().register(topic, interval_ms)
 
     def now(self) -> int:
         """The time."""

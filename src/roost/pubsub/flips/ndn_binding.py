@@ -9,14 +9,17 @@ nobody gets the answer to another's question [E9]. Freshness is the Data's lifet
 must be inherited by the routes to topics below it, or a probe would never leave the machine [E10].
 
 This is a `Part` (`roost.pubsub.resident`); `Attract` and `Release` come out as they are, with `prefix_of` their names.
-Data is believed if its signature is, by the verifier that is handed in; who made it goes with the content.
+Data is believed if its signature is, by the verifier that is handed in; who made it goes with the content. It is signed
+by one signer, or by that which is found for its name: a home whose topics the trust schema knows (`building_schema`)
+is `<building>/flips`, and any panel of the building may publish there.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
-from roost.errors import BadName
+from roost.errors import BadName, NoKey
 from roost.forwarding.endpoint_effects import Asked, Delivered, Failed
 from roost.forwarding.pending import Question
 from roost.machine import Effect, Rejected
@@ -24,7 +27,15 @@ from roost.machine.disk import Saved
 from roost.naming import Name
 from roost.naming.component import KEYWORD, SEQUENCE, TIMESTAMP, Component
 from roost.pubsub.flips.flips import Flips
-from roost.pubsub.flips.identifiers import COLLISION, HASH_BYTES, TopicHash, is_content, is_subscription
+from roost.pubsub.flips.identifiers import (
+    COLLISION,
+    FIRST_CONTENT,
+    HASH_BYTES,
+    TopicHash,
+    is_content,
+    is_subscription,
+    topic_hash,
+)
 from roost.pubsub.flips.port import DataArrived, InterestArrived, SendData, SendInterest
 from roost.pubsub.membership import Ask, Cancel
 from roost.pubsub.resident import Event
@@ -38,15 +49,17 @@ HOME: Final = Name.parse("/flips")
 THCD: Final = Component(b"thcd", KEYWORD)
 _MAX_ASKED: Final = 16_384
 
+Signers: TypeAlias = Callable[[Name], Signer]  # raises `NoKey`
+
 
 class NdnFlips:
     """A FLIPS machine that speaks NDN; commands go to `flips`, and what they return through `act`."""
 
-    def __init__(self, flips: Flips, signer: Signer, verifier: Checker, home: Name = HOME) -> None:
+    def __init__(self, flips: Flips, signer: Signer | Signers, verifier: Checker, home: Name = HOME) -> None:
         self.flips: Final = flips
         self.home: Final = home
         self.overflowed = 0
-        self._signer: Final = signer
+        self._signer_for: Final = signer if callable(signer) else _always(signer)
         self._vetting: Final = Vetting(verifier, self._ask_certificate)
         self._asked: Final[dict[int, tuple[TopicHash, int] | Name]] = {}  # ticket → for what; bound: _MAX_ASKED
         self._tickets: Final[dict[tuple[TopicHash, int], int]] = {}  # the last of each name; bound: as above
@@ -65,6 +78,11 @@ class NdnFlips:
     def prefix_of(self, topic: TopicHash) -> Name:
         """Under which a topic is published; the key that signs it may be named below."""
         return self.home / Component(topic)
+
+    def check_key(self, topic: str) -> None:
+        """See that we may sign content of a topic; raises `NoKey`."""
+        hashed = topic_hash(topic, self.flips.settings.hash_bits)
+        self._signer_for(content_name(self.home, hashed, FIRST_CONTENT))
 
     def start(self, now: int) -> list[Effect]:
         """Nothing happens before a command."""
@@ -124,8 +142,7 @@ class NdnFlips:
             name = prefix / Component.numbered(effect.number, TIMESTAMP)
             question = Question(name, must_be_fresh=True, lifetime_ms=effect.lifetime_ms)
         else:
-            name = prefix / Component.numbered(effect.number, SEQUENCE)
-            question = Question(name, lifetime_ms=effect.lifetime_ms)
+            question = Question(content_name(self.home, *key), lifetime_ms=effect.lifetime_ms)
         ask = self._ticket(question, key)
         if ask:
             self._tickets[key] = self._next_ticket - 1
@@ -143,7 +160,11 @@ class NdnFlips:
         if not isinstance(effect.token, tuple):  # nobody asked: a forwarder of NDN takes no such Data
             return []
         name, token = effect.token
-        return [Reply(encode_data(name, effect.payload, self._signer, freshness_ms=effect.lifetime_ms), token)]
+        try:
+            signer = self._signer_for(name)
+        except NoKey as error:
+            return [Rejected(str(self.home), str(error))]
+        return [Reply(encode_data(name, effect.payload, signer, freshness_ms=effect.lifetime_ms), token)]
 
     # -- in
 
@@ -192,3 +213,12 @@ class NdnFlips:
             return None
         right = is_content(number) if last.type == SEQUENCE else last.type == TIMESTAMP and is_subscription(number)
         return (topic, number) if right and len(name) == depth + 2 else None
+
+
+def content_name(home: Name, topic: TopicHash, number: int) -> Name:
+    """What content is called."""
+    return home / Component(topic) / Component.numbered(number, SEQUENCE)
+
+
+def _always(signer: Signer) -> Signers:
+    return lambda name: signer  # noqa: ARG005  one for all names
