@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import subprocess
 import sys
@@ -142,6 +143,44 @@ def test_without_a_route_there_is_silence(row: Row) -> None:
     with consumer(row.near) as sock:
         sock.send(asking("abce::1|1"))
         assert fetched(sock, "abcd::1|4") == b"reading 4"  # the first answer there is
+
+
+@pytest.mark.parametrize(
+    ("strategy", "prefix", "copies"),
+    [
+        ([], "abcd::1", 2),
+        ([], "abce::1", 1),
+        (["--strategy", "abcd::/16=random"], "abcd::1", 1),
+        (["--strategy", "replication"], "abce::1", 2),
+    ],
+)
+def test_interests_for_topics_go_to_all_peers_and_others_to_one(
+    environment: dict[str, str], strategy: list[str], prefix: str, copies: int
+) -> None:
+    asked = 20
+    with consumer(9) as one, consumer(9) as other:  # peers that are heard, wherever they are connected to
+        routes = [
+            argument
+            for sock in (one, other)
+            for bits in ("abcd::/16", "abce::/16")
+            for argument in ("--route", f"{bits}=127.0.0.1:{sock.getsockname()[1]}")
+        ]
+        with background(environment, "hicn", "--udp", "127.0.0.1:0", *routes, *strategy, until="ready") as lines:
+            for sock in (one, other):
+                sock.connect(("127.0.0.1", port_of(lines)))
+            with consumer(port_of(lines)) as asker:
+                for suffix in range(asked):
+                    asker.send(asking(f"{prefix}|{suffix}"))
+                heard: dict[socket.socket, set[int]] = {one: set(), other: set()}
+                while sum(len(each) for each in heard.values()) < asked * copies:
+                    readable = select.select([one, other], [], [], LIMIT_S)[0]
+                    assert readable
+                    for sock in readable:
+                        heard[sock].add(decode(sock.recv(2000)).name.suffix)
+                both = heard[one] & heard[other]
+                assert len(both) == (asked if copies == 2 else 0)
+                assert heard[one]
+                assert heard[other]
 
 
 INTEREST = asking("abcd::1|1")

@@ -10,18 +10,22 @@ from roost.cli._page import Page
 
 if TYPE_CHECKING:
     from roost.hicn import Prefix
+    from roost.hicn.strategy import StrategyKind
 
 SUMMARY = "Run a forwarder of hybrid ICN: names in IPv6, over UDP."
 PAGE: Final = Page(
     examples=(
         ("roost hicn", "a forwarder for the programs of this machine, on 127.0.0.1:9695"),
         ("roost hicn --route abcd::/16=10.0.0.7:9695", "a prefix is asked of another machine"),
+        ("roost hicn --strategy local-remote", "another way to choose next hops, for all but topics"),
         ("roost hicn --udp 127.0.0.1:0 --json", "on any free port, which is told in JSON"),
     ),
     text="On this machine only unless told otherwise. It runs until it is stopped (SIGINT, SIGTERM).",
     see=("flips", "node", "docs/hicn.md"),
 )
 
+_STRATEGIES: Final = ("load-balance", "random", "replication", "local-remote")
+_TOPICS: Final = "abcd::/16"  # of FLIPS: whether one is taken, and where it is, is asked of all who may know
 _UDP: Final = "127.0.0.1:9695"
 _MAX_COST: Final = 0xFFFF
 
@@ -51,6 +55,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="make a TUN device for raw IPv6, with this address of ours in it, and ask there for a prefix: "
         "hicn0=fd00::1,abcd::/16; repeatable",
     )
+    parser.add_argument(
+        "--strategy",
+        metavar="[PREFIX=]NAME",
+        action="append",
+        default=[],
+        help=f"how next hops are chosen, of several: {', '.join(_STRATEGIES)}; for all (default: random), or below a "
+        f"prefix (default: {_TOPICS}=replication, so that no publisher is left out); repeatable",
+    )
     parser.add_argument("--cache", metavar="PACKETS", type=int, default=100_000, help="Data to keep (default: 100000)")
     parser.add_argument("--verbose", action="store_true", help="say when faces come")
     add_json(parser, "what happens as lines of JSON: listening, ready, stopped")
@@ -67,10 +79,11 @@ def run(options: argparse.Namespace) -> int:
     peers = [peer_of(text) for text in options.connect]
     routes = [route_of(text) for text in options.route]
     tuns = [tun_of(text) for text in options.tun]
+    strategies = [strategy_of(text) for text in (f"{_TOPICS}=replication", *options.strategy)]
     if options.cache < 0:
         raise BadConfig("--cache is at least 0")
     start_log(verbose=options.verbose)
-    asyncio.run(_serve(options, listen, peers, routes, tuns))
+    asyncio.run(_serve(options, listen, peers, routes, tuns, strategies))
     return 0
 
 
@@ -130,12 +143,28 @@ def tun_of(text: str) -> tuple[str, str, Prefix | None]:
     return name, locator, Prefix.parse(prefix) if comma else None
 
 
+def strategy_of(text: str) -> tuple[Prefix | None, StrategyKind]:
+    """Read `NAME`, for all prefixes, or `PREFIX=NAME`."""
+    from roost.errors import BadConfig
+    from roost.hicn import Prefix
+    from roost.hicn.strategy import StrategyKind
+
+    prefix, equals, name = text.rpartition("=")
+    if name not in _STRATEGIES:
+        raise BadConfig(
+            f"{text!r} is no strategy: write {', '.join(_STRATEGIES)}, or one of them below a prefix as in "
+            f"{_TOPICS}=random"
+        )
+    return Prefix.parse(prefix) if equals else None, StrategyKind[name.replace("-", "_").upper()]
+
+
 async def _serve(
     options: argparse.Namespace,
     listen: list[tuple[str, int]],
     peers: list[tuple[str, int]],
     routes: list[Route],
     tuns: list[tuple[str, str, Prefix | None]],
+    strategies: list[tuple[Prefix | None, StrategyKind]],
 ) -> None:
     import asyncio
     import random
@@ -144,6 +173,7 @@ async def _serve(
 
     from roost.cli.node import calm_collector
     from roost.hicn.forwarder import HicnForwarder, HicnSettings
+    from roost.hicn.strategy import StrategyKind
     from roost.host.hicn import HicnServer
 
     stopped = asyncio.Event()
@@ -151,7 +181,11 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     randomness = random.Random(secrets.randbits(128))  # noqa: S311  it chooses next hops
-    forwarder = HicnForwarder(HicnSettings(store_packets=options.cache), randomness)
+    kind = next((kind for prefix, kind in reversed(strategies) if prefix is None), StrategyKind.RANDOM)
+    forwarder = HicnForwarder(HicnSettings(store_packets=options.cache, strategy=kind), randomness)
+    for prefix, chosen in strategies:
+        if prefix is not None:
+            forwarder.strategies.set(prefix, chosen)
     async with HicnServer(forwarder) as server:
         for address in listen:
             where = str(server.listen(*address))
