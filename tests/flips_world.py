@@ -19,25 +19,44 @@ from roost.machine.disk import Save, Saved
 from roost.pubsub.flips.flips import Flips
 from roost.pubsub.flips.hicn_binding import FLIPS_PREFIX, HicnFlips
 from roost.pubsub.flips.hicn_effects import AddRoute, RemoveRoute, SendPacket
-from roost.pubsub.flips.port import Deliver
+from roost.pubsub.flips.port import Deliver, SubscriptionEnded
 from roost.pubsub.flips.settings import FlipsSettings, Following
 
 START = 1_700_000_000 * SECOND
 DELAY = 2 * MS
+TURNS_S = 10
 
 
 class Place:
-    """A forwarder, and who is behind each of its faces."""
+    """A forwarder, who is behind each of its faces, and which of them lead to other places."""
 
     def __init__(self, seed: int, strategy: StrategyKind) -> None:
-        self.forwarder = HicnForwarder(HicnSettings(strategy=strategy), Random(seed))
         self.beyond: dict[int, Callable[[list[bytes]], None]] = {}
+        self._seed = seed
+        self._strategy = strategy
+        self._local: dict[int, bool] = {}
+        self._onward: list[int] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """A forwarder that has just been started, with the routes of its configuration."""
+        self.forwarder = HicnForwarder(HicnSettings(strategy=self._strategy), Random(self._seed))
+        for face, local in self._local.items():
+            assert self.forwarder.open_face(face, HicnFaceSpec(f"face {face}", local=local))
+        for face in self._onward:
+            self.forwarder.add_route(FLIPS_PREFIX, face)
 
     def open(self, beyond: Callable[[list[bytes]], None], *, local: bool) -> int:
         face = len(self.beyond) + 1
         self.beyond[face] = beyond
+        self._local[face] = local
         assert self.forwarder.open_face(face, HicnFaceSpec(f"face {face}", local=local))
         return face
+
+    def route_onward(self, face: int) -> None:
+        """Have topics asked for over a face."""
+        self._onward.append(face)
+        self.forwarder.add_route(FLIPS_PREFIX, face)
 
 
 class Member:
@@ -48,9 +67,13 @@ class Member:
         self.place = place
         self.skew = skew
         self.face = 0
+        self.routes: dict[Prefix, None] = {}  # that shall stand
         self.disk = b""
         self.told: list[Effect] = []
         self.times: list[int] = []  # when each of them was
+
+    def has_ended(self) -> bool:
+        return any(isinstance(each, SubscriptionEnded) for each in self.told)
 
     def contents(self) -> list[bytes]:
         return [each.content for each in self.told if isinstance(each, Deliver)]
@@ -62,6 +85,7 @@ class FlipsWorld:
     def __init__(self, seed: int = 0, loss: float = 0.0, settings: FlipsSettings | None = None) -> None:
         self.now = START
         self.loss = loss
+        self.delay = DELAY  # of a link, one way
         self.settings = settings or FlipsSettings()
         self.crossings: list[Interest | Data] = []  # packets that were put on links
         self.crossed: list[int] = []  # when each of them was
@@ -84,9 +108,9 @@ class FlipsWorld:
         faces: list[int] = []
         faces.append(low.open(lambda wires: self._cross(low, high, faces[1], wires), local=False))
         faces.append(high.open(lambda wires: self._cross(high, low, faces[0], wires), local=False))
-        low.forwarder.add_route(FLIPS_PREFIX, faces[0])
+        low.route_onward(faces[0])
         if both:
-            high.forwarder.add_route(FLIPS_PREFIX, faces[1])
+            high.route_onward(faces[1])
 
     def member(self, place: Place, skew: int = 0, settings: FlipsSettings | None = None) -> Member:
         flips = Flips(settings or self.settings, Random(self._draw.random()))
@@ -111,6 +135,17 @@ class FlipsWorld:
     def mend(self, place: Place) -> None:
         """Lose it no longer."""
         self._cut.discard(id(place))
+
+    def restart_forwarder(self, place: Place) -> None:
+        """Begin with empty tables; routes of members come back within the turns of `roost.host.topics.orders`."""
+        place.begin()
+        self._later(TURNS_S * SECOND, lambda: self._order_anew(place))
+
+    def _order_anew(self, place: Place) -> None:
+        for member in self.members:
+            if member.place is place and member.machine is not None:
+                for prefix in member.routes:
+                    self._command(member, Verb.ADD_ROUTE, prefix)
 
     # -- commands
 
@@ -171,8 +206,10 @@ class FlipsWorld:
             if isinstance(effect, SendPacket):
                 self._arrive(member.place, member.face, [encode(effect.packet)])
             elif isinstance(effect, AddRoute):
+                member.routes[effect.prefix] = None
                 self._command(member, Verb.ADD_ROUTE, effect.prefix)
             elif isinstance(effect, RemoveRoute):
+                member.routes.pop(effect.prefix, None)
                 self._command(member, Verb.REMOVE_ROUTE, effect.prefix)
             elif isinstance(effect, Save):
                 self._later(MS, lambda effect=effect: self._saved(member, member.machine, effect))  # type: ignore[misc]
@@ -201,7 +238,7 @@ class FlipsWorld:
             if self._draw.random() < self.loss or id(origin) in self._cut:
                 self.lost += 1
             else:
-                self._later(DELAY, lambda wire=wire: self._arrive(place, face, [wire]))  # type: ignore[misc]
+                self._later(self.delay, lambda wire=wire: self._arrive(place, face, [wire]))  # type: ignore[misc]
 
     def _arrive(self, place: Place, face: int, wires: list[bytes]) -> None:
         self._forwarded(place, place.forwarder.receive(Arrived(face, wires), self.now))

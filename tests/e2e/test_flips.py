@@ -100,7 +100,7 @@ def test_twenty_subscribers_get_all_at_every_loss(placement: str, environment: d
         publisher = start(home, *VERB, "flips", "pub", TOPIC, "--interval", "0.05", "--listen", at)
         publisher.say("content 0")
         publisher.until("published")
-        following = ["flips", "sub", TOPIC, "--patient"]
+        following = [["flips", "sub", TOPIC, *(["--patient"] if number % 2 else [])] for number in range(SUBSCRIBERS)]
         if placement == "one host":
             host = lan.host()
             forwarder = start(
@@ -115,10 +115,12 @@ def test_twenty_subscribers_get_all_at_every_loss(placement: str, environment: d
                 f"abcd::/16={relay_at}",
             )
             forwarder.until("ready")
-            subscribers = [start(host, *VERB, *following) for _ in range(SUBSCRIBERS)]
+            subscribers = [start(host, *VERB, *each) for each in following]
         else:
             hosts = [lan.host() for _ in range(SUBSCRIBERS)]
-            subscribers = [start(host, *VERB, *following, "--peer", relay_at) for host in hosts]
+            subscribers = [
+                start(host, *VERB, *each, "--peer", relay_at) for host, each in zip(hosts, following, strict=True)
+            ]
         assert [received(each, 1) for each in subscribers] == [["content 0"]] * SUBSCRIBERS
         for part, loss in enumerate(LOSSES):
             relay.say(loss)

@@ -652,6 +652,11 @@ def test_a_place_that_is_no_number_of_content_is_refused(number: int) -> None:
         Following(after=number)
 
 
+def test_between_probes_others_have_to_be_heard() -> None:
+    with pytest.raises(BadConfig, match="probe_lifetime_ms=2000: between two probes, probe_timeout_ms=2000 apart"):
+        FlipsSettings(probe_lifetime_ms=2000)
+
+
 @pytest.mark.parametrize(
     ("settings", "why"),
     [

@@ -91,7 +91,7 @@ def test_question_and_answer_are_the_packets_of_the_vectors() -> None:
 
 
 def test_collision_is_asked_for_and_answered_as_in_the_vectors() -> None:
-    bench = Bench(FlipsSettings(probe_lifetime_ms=2000))
+    bench = Bench(FlipsSettings(probe_lifetime_ms=2000, probe_timeout_ms=2500))
     sent = packets(bench.do(bench.machine.flips.register(TOPIC, 0, START)))
     assert [each.hex() for each in sent] == [THCD_REQ + "21c807d0" + TOPIC.encode().hex()]
     asked = Interest(HicnName(HASH, 0), 500, b"home/other")

@@ -115,7 +115,8 @@ def flips(
     `forwarder` is the address of one (`roost hicn`, or a hicn-light), reached from `local_port` if it is given.
     Content is signed with `key`, or what that returns for a topic and a time; with `judge` only signed content counts
     (`roost.pubsub.flips.judging`; `roost.host.topics.signing` has both from this home). What is published is kept in
-    `folder` (`$ROOST_HOME/flips`), by one process at a time, with `durable=False` in memory only.
+    `folder` (`$ROOST_HOME/flips`), by one process at a time, with `durable=False` in memory only: who publishes so and
+    is started again begins with 100 again, and for 50 s caches may give out what was under those numbers before.
     """
     if forwarder is not None and (listen or peers):
         raise BadConfig("listen= and peers= are for the forwarder inside this process: leave forwarder= away")

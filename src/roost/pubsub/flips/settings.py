@@ -38,8 +38,8 @@ class FlipsSettings:
     content_lifetime_ms: int = 50_000
     sub_tries: int = 5  # transmissions of a SUB_REQ in all
     probe_tries: int = 2  # of a THCD_REQ
-    probe_lifetime_ms: int = 500  # shorter than its time-out: while one is pending, others' are not heard
-    probe_timeout_ms: int = 2000
+    probe_lifetime_ms: int = 500  # a THCD_REP that takes longer is not heard: more than the slowest path takes
+    probe_timeout_ms: int = 2000  # longer than that: while a probe of ours is pending, others' are not heard
     content_tries: int = 10  # of a CONTENT_REQ, before the subscription begins anew
     lead_ms: int = 500  # T: how long before next_timestamp content is asked for, at most
     jitter: float = 0.05  # of a time-out, on the late side only
@@ -62,6 +62,11 @@ class FlipsSettings:
         self._check_largest()
         if not 0 < self.lead_ms * (1 + self.jitter) < self.lifetime_ms:
             raise BadConfig(f"lead_ms={self.lead_ms}: an Interest of {self.lifetime_ms} ms must outlive it")
+        if not 0 < self.probe_lifetime_ms < self.probe_timeout_ms:
+            raise BadConfig(
+                f"probe_lifetime_ms={self.probe_lifetime_ms}: between two probes, probe_timeout_ms="
+                f"{self.probe_timeout_ms} apart, is a time in which those of others are heard"
+            )
         if not 0 <= self.hash_bits <= 112:
             raise BadConfig(f"hash_bits={self.hash_bits}: a topic hash has 112 bits")
 
