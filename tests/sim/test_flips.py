@@ -161,6 +161,35 @@ def test_twenty_behind_one_forwarder_ask_as_one(seed: int, adaptive: bool, pipel
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("interval_ms", [1000, 5000])
+@pytest.mark.parametrize("subscribers", [2, 10, 20])
+@pytest.mark.parametrize("placement", ["separate hosts", "one host"])
+def test_control_packets_are_those_of_the_formula(
+    placement: str, subscribers: int, interval_ms: int, adaptive: bool
+) -> None:
+    world = FlipsWorld(subscribers)
+    source = world.place()
+    places = [world.place() for _ in range(subscribers if placement == "separate hosts" else 1)]
+    for place in places:
+        world.link(place, source)
+    publisher = world.member(source)
+    readers = [world.member(places[number % len(places)]) for number in range(subscribers)]
+    world.register(publisher, TOPIC, interval_ms)
+    world.run(8)
+    before = len(world.crossings)
+    for reader in readers:  # all of them in one second, as in the paper
+        world.subscribe(reader, TOPIC, Following(adaptive=adaptive))
+    for number in range(100):
+        world.run(interval_ms / 1000)
+        world.publish(publisher, TOPIC, b"%d" % number)
+    world.run(0.1)
+    assert all(len(reader.contents()) == 100 for reader in readers)
+    asked = sum(isinstance(each, Interest) for each in world.crossings[before:])
+    formula = 101 / 100 / (subscribers if placement == "one host" else 1)
+    assert asked / (100 * subscribers) == pytest.approx(formula, rel=0.02)
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
 def test_contents_that_are_late_by_any_time_are_asked_for_once_a_lifetime_for_all(adaptive: bool) -> None:
     world = FlipsWorld(3)
     source, place = world.place(), world.place()
