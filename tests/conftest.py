@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.namespaces import has_namespaces
 
 from roost.wire import tlv
 
@@ -17,3 +18,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if run == "interpreted" and compiled:
         raise pytest.UsageError(f"the source was to be tested interpreted, but {tlv.__file__} was imported")
     config.addinivalue_line("markers", "slow: takes more than a few seconds")
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """Machines of one's own (tests/namespaces.py); where `make test` runs as root, they have to be possible."""
+    if has_namespaces():
+        return
+    if os.environ.get("ROOST_RUN") and os.geteuid() == 0:
+        pytest.fail("there are no network namespaces: install iproute2 and util-linux, and allow unshare")
+    pytest.skip("this machine lets nobody have network namespaces")

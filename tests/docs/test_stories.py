@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 import pytest
-from tests.namespaces import Lan, has_namespaces, within
+from tests.namespaces import Lan, within
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ("start", "tutorial", "howto/add-a-repo")
@@ -26,7 +26,6 @@ BLOCK: Final = re.compile(r'^```(bash|text|yaml|javascript)(?: title="([^"]*)")?
 STAYS: Final = re.compile(r"^roost (up|repo|invite|mqtt|node)\b(?! (reload|check|sample))", re.MULTILINE)
 READY: Final = re.compile(r"^ready|^[0-9A-HJKMNP-TV-Z]{4}-", re.MULTILINE)
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
-needs_namespaces = pytest.mark.skipif(not has_namespaces(), reason="this machine lets nobody have network namespaces")
 
 
 class Machine:
@@ -122,7 +121,7 @@ def machines(tmp_path: Path) -> Iterator[tuple[Machine, Machine]]:
             second.stop()
 
 
-@needs_namespaces
+@pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("page", PAGES)
 def test_the_story_of_a_page_goes_as_it_is_told(page: str, machines: tuple[Machine, Machine]) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

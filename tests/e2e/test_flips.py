@@ -11,15 +11,13 @@ from typing import IO
 
 import pytest
 from tests import lossy_relay
-from tests.namespaces import Host, Lan, has_namespaces
+from tests.namespaces import Host, Lan
 from tests.verbs import RUN, background, environment_of, roost
 
 SUBSCRIBERS = 20
 TOPIC = "home/temp"
 LOSSES = ("0", "0.01", "0.05", "0.1")
 CONTENTS = 10  # with each loss
-
-needs_namespaces = pytest.mark.skipif(not has_namespaces(), reason="this machine lets nobody have network namespaces")
 
 
 class Program:
@@ -89,7 +87,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 VERB = RUN[1:]
 
 
-@needs_namespaces
+@pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize("placement", ["separate hosts", "one host"])
 def test_twenty_subscribers_get_all_at_every_loss(placement: str, environment: dict[str, str]) -> None:
     with Lan() as lan, programs(environment) as start:
@@ -159,7 +157,7 @@ def test_publisher_that_was_killed_has_all_it_said_was_published(tmp_path: Path)
     ]  # 1000 passed over
 
 
-@needs_namespaces
+@pytest.mark.usefixtures("namespaces")
 def test_names_travel_as_raw_ipv6_through_tun_devices(environment: dict[str, str]) -> None:
     with Lan() as lan, programs(environment) as start:
         here, there = lan.host(), lan.host()
