@@ -2,7 +2,8 @@
 
 A file that was replayed before, whole or in part, adds only what is missing. Readings that were measured at the same
 time with the same value are counted, so that a file with two of them brings two. The panel's outbox is on the disk: if
-the command is killed, what it had taken over is sent by the next run, before anything is compared.
+the command is killed, what it had taken over is sent by the next run, before anything is compared. What came from files
+before is numbered as it was published, which may have been in any order of time, so a stream is read to its beginning.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BATCH: Final = 500
 _PAGE: Final = 1_000
 MAX_STREAMS: Final = 10_000
 
-Known = tuple[int, object]
+Known = tuple[int, bool, object]  # when, whether it is true or false, which a 1 or a 0 is not, and what
 
 
 class Replay:
@@ -53,15 +54,11 @@ class Replay:
             self._there[name] = await self._read(name, held.get(name, 0), begin)
 
     async def _read(self, stream: Name, highest: int, begin: int) -> Counter[Known]:
-        """Backwards, until readings are older."""
+        """All of it, page by page; what is older is not kept."""
         found: Counter[Known] = Counter()
-        while highest > 0:
-            low = max(1, highest - _PAGE + 1)
-            readings = await self._group.read(stream, low, highest)
-            found.update((each.event_time, each.value) for each in readings if each.event_time >= begin)
-            if readings and all(each.event_time < begin for each in readings):
-                break
-            highest = low - 1
+        for low in range(1, highest + 1, _PAGE):
+            readings = await self._group.read(stream, low, min(highest, low + _PAGE - 1))
+            found.update(_known(each.event_time, each.value) for each in readings if each.event_time >= begin)
         return found
 
     async def send(self, rows: Iterable[Row], told: Callable[[int], None]) -> None:
@@ -72,7 +69,7 @@ class Replay:
         for number, row in enumerate(rows, 1):
             told(number)
             there = self._there[self.streams[row.stream]]
-            known = (row.time, row.value)
+            known = _known(row.time, row.value)
             if there[known] > 0:
                 there[known] -= 1
                 self.skipped += 1
@@ -100,3 +97,8 @@ class Replay:
             )
             self.sent += len(waiting)
             waiting.clear()
+
+
+def _known(time: int, value: object) -> Known:
+    """What tells a reading from others of its stream."""
+    return (time, isinstance(value, bool), value)
