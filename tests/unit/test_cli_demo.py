@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from roost.cli.demo import harm, processes
+from roost.cli.demo import campus, harm, processes
 from roost.cli.demo.breaks import ACTIVE, READY, Break, Breaks, Unready
 from roost.cli.demo.centre import definitions
 from roost.cli.demo.hall import Hall
 from roost.cli.demo.journal import KEPT, Journal
-from roost.cli.demo.playing import judged
+from roost.cli.demo.levels import Levels, PipelineProcess
+from roost.cli.demo.playing import _break_all, judged
 from roost.cli.demo.processes import NodeProcess, all_started, given_up
 from roost.cli.demo.promises import PATIENCE_S, Measured, Promise
 from roost.cli.demo.tally import Debt, Tally
@@ -180,6 +181,98 @@ def test_a_disk_that_lacks_a_reading_fails_the_run() -> None:
     assert world.judge(disks=False) == (False, "kept BROKEN unchecked FAILED")
 
 
+# -- a pipeline that dies, or says nothing after what was broken
+
+
+class Pipeline:
+    """What the campus of a run with a check has of one: its windows, and how it ended."""
+
+    def __init__(self) -> None:
+        self.journal = Journal(io.StringIO())
+        self.levels = Levels(self.journal.say, self._check)
+        self.dies_of = ""
+
+    def window(self, begin_ns: int, received: int = 60, expected: int = 60) -> None:
+        arrival: Any = SimpleNamespace(event_time=begin_ns, data=SimpleNamespace(name=f"seq={begin_ns}"))
+        self.levels.take(arrival, received, expected)
+
+    async def results(self, over_ns: int) -> tuple[bool, str]:
+        keys: Any = None
+        place: Any = SimpleNamespace(
+            levels=self.levels, breaks=SimpleNamespace(over_ns=over_ns), _keys=keys, repos=[], journal=self.journal
+        )
+        return await campus.Campus.results(place)
+
+    def _check(self) -> None:
+        if self.dies_of:
+            raise RoostError(self.dies_of)
+
+
+def test_a_pipeline_that_died_breaks_its_promise_and_is_told_once() -> None:
+    pipeline = Pipeline()
+    promise = Promise("windows", "whole", pipeline.levels.measured)
+    pipeline.window(1)
+    assert promise.told()["kept"] is True
+    assert promise.verdict()[0] is True
+    pipeline.dies_of = "the pipeline has ended by itself, with status 137"
+    assert promise.told()["kept"] is False
+    assert promise.told(is_calm=False)["kept"] is False
+    kept, detail = promise.verdict()
+    assert not kept
+    assert detail.endswith("0 not yet; the pipeline has ended by itself, with status 137")
+    assert [(step["what"], step["text"]) for step in pipeline.journal.steps] == [("FAILED", pipeline.dies_of)]
+
+
+def test_a_process_that_is_killed_is_found_to_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roost.cli.demo import levels
+
+    monkeypatch.setattr(levels, "VERB", "import sys; print('runs', file=sys.stderr, flush=True); sys.stdin.read()")
+    keys: Any = SimpleNamespace(save=lambda *_: None)
+
+    async def story() -> None:
+        heard = asyncio.Event()
+        process = PipelineProcess(keys, tmp_path, tmp_path, [], lambda *_: heard.set())
+        await process.start()
+        await heard.wait()
+        process.check()
+        found = process._process
+        assert found is not None
+        found.kill()
+        await found.wait()
+        with pytest.raises(RoostError, match="ended by itself, with status -9"):
+            process.check()
+        await process.stop()
+        process.check()  # who was stopped has not ended by itself
+
+    asyncio.run(story())
+
+
+def test_windows_from_before_the_last_break_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = Pipeline()
+    for begin in (10, 20, 30):
+        pipeline.window(begin)
+
+    async def traced(_keys: object, newest: Any, _repos: object) -> tuple[bool, str]:  # noqa: ANN401  as above
+        return True, str(newest.data.name)
+
+    monkeypatch.setattr(campus, "traced", traced)
+
+    async def story() -> None:
+        assert await pipeline.results(over_ns=30) == (True, "seq=30")
+        waiting = asyncio.create_task(pipeline.results(over_ns=31))
+        pipeline.window(40, received=59)
+        pipeline.window(25)  # one that was late
+        await asyncio.sleep(0)  # in which it would end, for nothing here makes it wait
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        pipeline.window(40)
+        assert await waiting == (True, "seq=40")
+        pipeline.dies_of = "status 1"
+        assert await pipeline.results(over_ns=41) == (False, "status 1")
+
+    asyncio.run(story())
+
+
 # -- breaking
 
 
@@ -250,6 +343,29 @@ def test_what_is_broken_is_mended_on_demand_and_one_thing_at_a_time() -> None:
         return [str(step["what"]) for step in journal.steps]
 
     assert asyncio.run(story()) == ["BREAK", "mend", "whole"]
+
+
+def test_a_run_that_checks_waits_until_what_somebody_else_broke_is_whole() -> None:
+    class Glass(Cup):
+        id = "glass"
+
+    async def story() -> None:
+        journal = Journal(io.StringIO())
+        cup, glass = Cup(journal, 60.0), Glass(journal, 0.0)
+        breaks = Breaks([glass, cup])
+        somebody = breaks.begin("cup")
+        place: Any = SimpleNamespace(breaks=breaks)
+        checking = asyncio.create_task(_break_all(place, 0.0))
+        while cup.done < 2:
+            await asyncio.sleep(0)
+            if cup.state == ACTIVE and cup.does:
+                assert (glass.done, checking.done()) == (cup.done, False)
+                cup.mend()
+        await asyncio.gather(somebody, checking)
+        assert (glass.done, cup.done, breaks.is_calm) == (1, 2, True)
+        assert breaks.over_ns == cup.over_ns >= glass.over_ns > 0
+
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_what_cannot_be_mended_is_told_and_counted() -> None:

@@ -37,6 +37,7 @@ class Break(ABC):
         self.state = READY
         self.done = 0  # times that it was broken and whole again
         self.failed = 0  # times that it was not whole again in time
+        self.over_ns = 0  # when it was over the last time
         self.does = ""
         self._lasts_s: Final = lasts_s
         self._say: Final = journal.say
@@ -83,6 +84,7 @@ class Break(ABC):
             self._tell("FAILED", f"{self.title}: {error}")
         finally:
             self.state = READY
+            self.over_ns = time.time_ns()
 
     def told(self) -> dict[str, object]:
         """As the page gets it."""
@@ -104,6 +106,16 @@ class Breaks:
     def is_calm(self) -> bool:
         """Whether nothing is broken."""
         return all(each.state == READY for each in self.all.values())
+
+    @property
+    def over_ns(self) -> int:
+        """When the last thing that was broken was whole again, or given up."""
+        return max(each.over_ns for each in self.all.values())
+
+    async def calm(self) -> None:
+        """Wait until nothing is broken; it is so when this returns."""
+        while not self.is_calm:
+            await asyncio.wait(self._tasks)
 
     def begin(self, name: str) -> asyncio.Task[None]:
         """Break one; one at a time, or nobody could tell what came of what."""

@@ -28,7 +28,7 @@ from roost.cli.demo.hall import CATCH_UP_S, Copies, Hall
 from roost.cli.demo.harm import LASTS_S, CorruptBlock, CutBuilding, Forge, KillRepo, store_of
 from roost.cli.demo.journal import Journal
 from roost.cli.demo.keys import Keys
-from roost.cli.demo.levels import START_S, WINDOWS, Levels, PipelineProcess, hindrance, open_levels, traced
+from roost.cli.demo.levels import START_S, Levels, PipelineProcess, hindrance, open_levels, traced
 from roost.cli.demo.line import Line
 from roost.cli.demo.processes import GateProcess, RepoProcess, all_started, free_ports, given_up, port_from
 from roost.cli.demo.promises import Measured, Promise
@@ -134,7 +134,7 @@ class Campus:
             stack.push_async_callback(pipeline.stop)
             say("spark", "starts in the background: raw readings → rooms → floors → building → campus")
             await pipeline.start()
-            self.levels = await open_levels(keys, self.repos, stack, say)
+            self.levels = await open_levels(keys, self.repos, stack, say, pipeline.check)
             text = "windows of the pipeline are complete, or are corrected when what was late is there"
             self.promises.append(Promise("windows", text, self.levels.measured))
 
@@ -144,8 +144,7 @@ class Campus:
             task.cancel()
         try:
             async with asyncio.timeout(CATCH_UP_S):
-                while not self.breaks.is_calm:  # noqa: ASYNC110  tasks of clients' threads, too
-                    await asyncio.sleep(0.1)
+                await self.breaks.calm()
                 await self.hall.finish()
                 while self.annex.unsafe or any(promise.measure().missing for promise in self.promises):
                     await self.copies.look()
@@ -154,11 +153,15 @@ class Campus:
             self.journal.say("late", f"not everything came within {CATCH_UP_S:g} s: {error}")
 
     async def results(self) -> tuple[bool, str]:
-        """Wait for some windows of the campus, and trace one back; for a run that checks."""
+        """Wait for windows of the campus, one of them from after the last break; trace it back, if a run checks."""
         assert self.levels is not None  # noqa: S101  asked only with a pipeline
         async with asyncio.timeout(START_S):
-            while self.levels.whole < WINDOWS or self.levels.newest is None:  # noqa: ASYNC110  its tasks only count
+            while not self.levels.is_whole_since(self.breaks.over_ns):
+                self.levels.look()
+                if self.levels.ended:
+                    return False, self.levels.ended
                 await asyncio.sleep(0.2)
+        assert self.levels.newest is not None  # noqa: S101  it is whole
         return await traced(self._keys, self.levels.newest, self.repos)
 
     async def disks(self) -> tuple[bool, str]:
@@ -238,6 +241,8 @@ class Campus:
     async def _look(self) -> None:
         while True:
             await self.copies.look()
+            if self.levels is not None:
+                self.levels.look()
             await asyncio.sleep(LOOK_S)
 
     def _spawn(self, stack: AsyncExitStack, work: Coroutine[None, None, None]) -> asyncio.Task[None]:

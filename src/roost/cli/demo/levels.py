@@ -81,7 +81,7 @@ class PipelineProcess:
     def check(self) -> None:
         """Raise if it has ended by itself."""
         if self._process is not None and self._process.returncode is not None:
-            raise RoostError(f"the pipeline ended with status {self._process.returncode}; see above for why")
+            raise RoostError(f"the pipeline has ended by itself, with status {self._process.returncode}")
 
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101  it was asked for
@@ -92,15 +92,17 @@ class PipelineProcess:
 
 
 class Levels:
-    """The results as they arrive, and whether each window has all of its readings by now."""
+    """The results as they arrive, whether each window has all of its readings by now, and whether more will come."""
 
-    def __init__(self, say: Say) -> None:
-        self.newest: Arrival | None = None  # the last window of the campus that is whole
+    def __init__(self, say: Say, check: Callable[[], None]) -> None:
+        self.newest: Arrival | None = None  # of the windows of the campus that are whole, the one that began last
+        self.ended = ""  # how the pipeline ended, if it did
         self.whole = 0
         self.corrected = 0  # windows that were not whole at first
         self._windows: Final[dict[int, tuple[int, int]]] = {}  # of the campus: received, expected; bound: REMEMBERED
         self._debt: Final = Debt()
         self._say: Final = say
+        self._check: Final = check
         self._told: Final[set[str]] = set()
 
     async def follow(self, group: StreamGroup, device: str, *, is_last: bool) -> None:
@@ -123,22 +125,41 @@ class Levels:
         if len(self._windows) > REMEMBERED:
             del self._windows[next(iter(self._windows))]
         if expected and received == expected:
-            self.newest = reading
+            if self.newest is None or reading.event_time > self.newest.event_time:
+                self.newest = reading
             if before is None or before[0] < before[1]:
                 self.whole += 1
                 self.corrected += before is not None
 
+    def is_whole_since(self, time_ns: int) -> bool:
+        """Whether some windows are whole, and one of them began then or later."""
+        return self.whole >= WINDOWS and self.newest is not None and self.newest.event_time >= time_ns
+
+    def look(self) -> None:
+        """See whether the pipeline still runs; if it has ended, nothing will come any more."""
+        if self.ended:
+            return
+        try:
+            self._check()
+        except RoostError as error:
+            self.ended = str(error)
+            self._say("FAILED", self.ended)
+
     def measured(self) -> Measured:
         """How many are whole."""
+        self.look()
         lacking = sum(received < expected for received, expected in self._windows.values())
         self._debt.look(lacking, time.monotonic())
         detail = f"{self.whole} windows of the campus whole, {self.corrected} of them corrected, {lacking} not yet"
-        return Measured(0, lacking, self._debt.stuck_s(time.monotonic()), detail)
+        detail += f"; {self.ended}" if self.ended else ""
+        return Measured(int(bool(self.ended)), lacking, self._debt.stuck_s(time.monotonic()), detail)
 
 
-async def open_levels(keys: Keys, repos: Sequence[RepoProcess], stack: AsyncExitStack, say: Say) -> Levels:
+async def open_levels(
+    keys: Keys, repos: Sequence[RepoProcess], stack: AsyncExitStack, say: Say, check: Callable[[], None]
+) -> Levels:
     """Subscribe to one stream of each level."""
-    levels = Levels(say)
+    levels = Levels(say, check)
     face = await stack.enter_async_context(connect([repo.uri for repo in repos], verifier=keys.verifier()))
     for group in deployment.RESULTS:
         level = group.systems[-1]

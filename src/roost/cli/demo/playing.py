@@ -53,7 +53,7 @@ async def judged(campus: Campus) -> bool:
         try:
             traced, lineage = await campus.results()
         except TimeoutError:
-            traced, lineage = False, "the pipeline had no whole window of the campus in time"
+            traced, lineage = False, "the pipeline had no whole window of the campus from after the last break in time"
     await campus.settle()
     kept = traced
     for each in campus.breaks.all.values():
@@ -91,11 +91,12 @@ async def _opened(campus: Campus, stack: AsyncExitStack, stopped: asyncio.Event)
 
 
 async def _break_all(campus: Campus, for_s: float) -> None:
-    """Break everything once, one after the other, spread over the time there is."""
+    """Break everything once, one after the other, spread over the time there is; what somebody else broke is let be."""
     await asyncio.sleep(WARM_UP * for_s)
     pause_s = SHARE * for_s / len(campus.breaks.all)
     for name in campus.breaks.all:
         began = time.monotonic()
+        await campus.breaks.calm()
         await campus.breaks.begin(name)
         await asyncio.sleep(max(0.0, pause_s - (time.monotonic() - began)))
 
