@@ -6,7 +6,7 @@ import asyncio
 import http.client
 import json
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +102,13 @@ def write_users(folder: Path, **passwords: str) -> None:
 
 
 @asynccontextmanager
-async def node(folder: Path, *, users: bool = True, **more: Any) -> AsyncIterator[Node]:  # noqa: ANN401  as YAML has it
+async def node(
+    folder: Path,
+    *,
+    users: bool = True,
+    wings: Sequence[Any] = (),
+    **more: Any,  # noqa: ANN401  as YAML has it
+) -> AsyncIterator[Node]:
     said: dict[str, object] = {
         "listeners": [{"tcp": "127.0.0.1:0"}],
         "store": "memory",
@@ -113,7 +119,7 @@ async def node(folder: Path, *, users: bool = True, **more: Any) -> AsyncIterato
         write_users(folder, alice="secret", bob="word")
         (folder / "permissions").write_text(PERMISSIONS)
         said |= {"users": "users", "permissions": "permissions"}
-    async with running_broker(read_config(said | more, folder, folder), builders=[site]) as running:
+    async with running_broker(read_config(said | more, folder, folder), builders=[site, *wings]) as running:
         yield Node(running, folder)
 
 

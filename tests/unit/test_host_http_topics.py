@@ -11,7 +11,7 @@ from tests.http_world import World, open_door
 from tests.loops import run
 
 from roost.broker.since import Since
-from roost.host.http import connection, following, topics
+from roost.host.http import connection, following, pages, topics
 from roost.machine import SECOND
 
 HEAD = "GET /topics/{} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
@@ -62,8 +62,8 @@ def test_the_past_is_an_array_from_a_time_or_a_number_on() -> None:
             await world.ask("GET", "/topics/a%20b")
             assert world.topics.asked == [
                 (b"alice", b"a/+/#", Since(time=2 * SECOND), 2),
-                (b"alice", b"a", Since(number=17), topics.LIMIT),
-                (b"alice", b"a b", Since(), topics.LIMIT),
+                (b"alice", b"a", Since(number=17), pages.LIMIT),
+                (b"alice", b"a b", Since(), pages.LIMIT),
             ]
 
     run(test)

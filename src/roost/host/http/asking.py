@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote
 
@@ -55,6 +56,14 @@ def parameter(request: web.Request, name: str) -> str:
     if len(given) > 1:
         raise Problem(400, f"{name} is given {len(given)} times: give it once")
     return given[0] if given else ""
+
+
+def one_of(request: web.Request, name: str, words: Sequence[str]) -> str:
+    """A parameter that is one of some words, empty if it is not given."""
+    text = parameter(request, name)
+    if name in request.query and text not in words:
+        raise Problem(400, f"{name} is {' or '.join(words)}, not {text[:20]!r}")
+    return text
 
 
 async def body_of(request: web.Request) -> object:

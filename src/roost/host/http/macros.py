@@ -22,7 +22,7 @@ from aiohttp import web
 from roost.errors import MacroExists
 from roost.host.desk import Gate, MacroDesk
 from roost.host.http.answers import Problem, answer
-from roost.host.http.asking import USER, body_of, parameter, rest_of
+from roost.host.http.asking import USER, body_of, one_of, rest_of
 from roost.host.http.pages import limit_of, names
 from roost.host.http.tags import newness, tag_of
 from roost.process.definition import PREFIX, definition_of
@@ -30,6 +30,7 @@ from roost.process.trace import MAX_RUNS
 
 _HEAD: Final = "/macros/"
 _TRACES: Final = "/traces/"
+_ENGINES: Final = ("node", "spark")
 
 
 class Macros:
@@ -52,7 +53,7 @@ class Macros:
 
     async def _list(self, request: web.Request) -> web.Response:
         user = request[USER]
-        found = self._desk.names(parameter(request, "engine"))
+        found = self._desk.names(one_of(request, "engine", _ENGINES))
         return names(request, [name for name in found if self._gate.may_look(user, PREFIX + name)])
 
     async def _get(self, request: web.Request) -> web.Response:

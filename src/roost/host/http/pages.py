@@ -31,9 +31,9 @@ def limit_of(request: web.Request, least: int = 1, most: int = MAX_LIMIT, defaul
 
 def whole(request: web.Request, name: str, least: int, most: int, default: int) -> int:
     """A parameter that is a whole number."""
-    text = parameter(request, name)
-    if not text:
+    if name not in request.query:
         return default
+    text = parameter(request, name)
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise Problem(400, f"{name} is {least} to {most:,}, not {text[:20]!r}")
     return int(text)

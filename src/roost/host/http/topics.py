@@ -21,8 +21,8 @@ from roost.host.desk import TopicDesk
 from roost.host.http.answers import Problem, dressed, encoded_reading
 from roost.host.http.asking import USER, parameter, rest_of
 from roost.host.http.following import Following
+from roost.host.http.pages import limit_of
 
-LIMIT: Final = 100
 MAX_LIMIT: Final = 10_000
 MAX_FOLLOWING: Final = 256
 _HEAD: Final = "/topics/"
@@ -62,7 +62,7 @@ class Topics:
     async def _get(self, request: web.Request) -> web.StreamResponse:
         user, filter_ = request[USER], _filter(rest_of(request, _HEAD))
         since = self._since(parameter(request, "since"))
-        limit = _limit(parameter(request, "limit"))
+        limit = limit_of(request, most=MAX_LIMIT)
         accepted = request.headers.get("Accept", "")
         if _EVENTS in accepted:
             return await self._follow(request, filter_, since)
@@ -97,11 +97,3 @@ def _filter(text: str) -> bytes:
     except Malformed as error:
         raise Problem(400, f"{text[:100]!r} is no topic filter ({error}); write + as %2B and # as %23") from None
     return filter_
-
-
-def _limit(text: str) -> int:
-    if not text:
-        return LIMIT
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MAX_LIMIT):
-        raise Problem(400, f"limit is 1 to {MAX_LIMIT:,}, not {text[:20]!r}")
-    return int(text)

@@ -16,12 +16,12 @@ from typing import Final
 from aiohttp import web
 
 from roost.host.http.answers import Problem, dressed, encoded
-from roost.host.http.asking import USER
+from roost.host.http.asking import USER, one_of
 from roost.host.http.pages import after_of, limit_of, linked, whole
 from roost.web.api import buckets
 from roost.web.api.curves import Curves
 from roost.web.api.lookout import Lookout
-from roost.web.api.paging import moment_of, one_of, page, stream_name
+from roost.web.api.paging import moment_of, page, stream_name
 from roost.web.api.stretch import Stretch, pieces, pieces_back, stretch_of
 from roost.web.api.tables import ARROW, CSV, arrow, csv
 from roost.web.index_reading import Shown

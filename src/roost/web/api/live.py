@@ -26,7 +26,7 @@ from roost.broker.packets.fields import check_filter
 from roost.broker.packets.reasons import Malformed
 from roost.errors import Denied, RoostError
 from roost.host.http.answers import Problem, dressed, encoded, encoded_reading
-from roost.host.http.asking import USER, parameter
+from roost.host.http.asking import USER, one_of
 from roost.host.http.pages import whole
 from roost.web.api.live_client import LEAST_MS, MOST_MS, Client, Refused, Wish, wish_of
 from roost.web.api.lookout import Lookout
@@ -37,6 +37,7 @@ PIECE: Final = 64  # that are read in one turn
 HEARTBEAT_S: Final = 20.0
 MAX_ASKED_BYTES: Final = 2 << 20
 MAX_ENCODED: Final = 8192
+_YES_NO: Final = ("true", "false")
 
 
 def _no_alerts(_user: bytes) -> list[dict[str, object]]:
@@ -111,8 +112,8 @@ class Live:
         said = {
             "streams": query.getall("stream", []),
             "topics": query.getall("topic", []),
-            "all": parameter(request, "all") == "true",
-            "latest": parameter(request, "latest") == "true",
+            "all": one_of(request, "all", _YES_NO) == "true",
+            "latest": one_of(request, "latest", _YES_NO) == "true",
             "every_ms": whole(request, "every_ms", LEAST_MS, MOST_MS, LEAST_MS),
         }
         async with self._client(request[USER]) as client:

@@ -22,14 +22,6 @@ from roost.naming import Name
 _LEAST_TIME: Final = 10**15  # ns since 1970: what is less is a number of a reading
 
 
-def one_of(request: web.Request, name: str, words: Sequence[str]) -> str:
-    """A parameter that is one of some words, empty if it is not given."""
-    text = parameter(request, name)
-    if text and text not in words:
-        raise Problem(400, f"{name} is {' or '.join(words)}, not {text[:20]!r}")
-    return text
-
-
 def page(items: Sequence[object], following: str | None, total: int) -> web.Response:
     """Answer with a page; `following` is where the next one begins, None if this is the last."""
     return answer({"items": items, "next": None if following is None else place_of(following), "total": total})

@@ -13,11 +13,11 @@ from typing import Final
 from aiohttp import web
 
 from roost.host.http.answers import Problem, answer
-from roost.host.http.asking import USER, parameter, rest_of
+from roost.host.http.asking import USER, one_of, parameter, rest_of
 from roost.host.http.pages import after_of, limit_of
 from roost.machine import MS
 from roost.web.api.lookout import Lookout
-from roost.web.api.paging import one_of, page
+from roost.web.api.paging import page
 from roost.web.api.wording import wording
 from roost.web.index_rows import StreamRow
 
