@@ -123,11 +123,14 @@ def test_the_killed_repo_the_cut_line_and_the_damaged_disk_did_matter(told: Told
     assert re.search(r"repo3 has ([1-9]\d*) of \1 damaged readings again", told.text)
 
 
-def test_a_forged_reading_is_refused_with_the_rule(told: Told) -> None:
-    refusal = re.findall(r"^mend +refused: (.*)$", told.text, re.MULTILINE)[0]
-    assert "the key of /Campus/Hall/Env/pi2 may not sign /Campus/Hall/Env/pi1/room1/temp/seq=" in refusal
-    assert "[rule #reading]" in refusal
-    assert "1 forged, 1 refused, 0 stored" in told.text
+def test_forged_readings_are_refused_each_with_what_is_wrong_about_it(told: Told) -> None:
+    refused = re.findall(r"^mend +refused: (.*)$", told.text, re.MULTILINE)[0].split("; repos refused")
+    assert len(refused) == 3
+    by_rule, by_signature, by_chain = refused
+    assert "the key of /Campus/Hall/Env/pi2 may not sign /Campus/Hall/Env/pi1/room1/smoke/seq=1 [rule #r" in by_rule
+    assert "the signature of /Campus/Hall/Env/pi1/room1/smoke/seq=1 does not match" in by_signature
+    assert "the signer's certificate could not be fetched [rule chain]" in by_chain
+    assert "3 forged, 3 refused, 0 stored" in told.text
 
 
 def test_the_page_and_the_cli_tell_the_same_of_promises_and_of_what_can_be_broken(told: Told) -> None:

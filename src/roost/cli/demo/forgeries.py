@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost.cli.demo.hall import Hall
-from roost.cli.demo.harm import FORGED
+from roost.cli.demo.lies import ALARM
 from roost.cli.demo.processes import RepoProcess
 from roost.cli.demo.promises import Measured
 from roost.errors import RoostError
-from roost.sim import deployment
 
 
 class Forgeries:
@@ -30,15 +29,14 @@ class Forgeries:
         if refusal:
             self.refused += 1
             self.rule = refusal
-        stream = deployment.streams("pi1")[0]
         for repo in self._repos:
             if not repo.pid:
                 continue
             try:
-                newest = await self._hall.group.latest(stream, repo=repo.name)
+                newest = await self._hall.group.latest(ALARM, repo=repo.name)
             except RoostError:
                 continue
-            if newest is not None and newest.value == FORGED:
+            if newest is not None:
                 self.stored += 1
 
     def measured(self) -> Measured:

@@ -13,6 +13,7 @@ from roost.cli.demo.breaks import Break, until
 from roost.cli.demo.hall import ANSWER_S, Copies, Hall
 from roost.cli.demo.journal import Journal
 from roost.cli.demo.keys import Keys
+from roost.cli.demo.lies import ALARM, Lie, lies
 from roost.cli.demo.line import Line
 from roost.cli.demo.processes import RepoProcess
 from roost.errors import Refused, RoostError
@@ -23,8 +24,7 @@ from roost.sim import deployment
 if TYPE_CHECKING:
     from roost.naming import Name
 
-LASTS_S: Final = 8.0
-FORGED: Final = 666.6  # no sensor says that
+LASTS_S: Final = 30.0  # long enough for it to be seen on the map and among the alerts
 _LIE_S: Final = 60.0  # for repos to refuse a reading, or to take it
 
 
@@ -165,8 +165,9 @@ class Forge(Break):
     id = "forge"
     title = "Send forged readings"
     text = (
-        "pi2 publishes in the name of pi1. Its key is a good one of this building, but not for that; repos say which "
-        "rule forbids it, and nobody gets to see the reading."
+        "Somebody publishes a false fire alarm in the name of pi1: with the good key of pi2, which is not for that; "
+        "with a signature that does not fit; with a key that another anchor vouches for. Repos say why not, and "
+        "nobody gets to see it."
     )
 
     def __init__(
@@ -176,36 +177,43 @@ class Forge(Break):
         self._keys: Final = keys
         self._repos: Final = repos
         self._judged: Final = judged
-        self._refusal = ""
+        self._refusals: list[str] = []  # of each lie, empty if it was not refused
 
     async def harm(self) -> str:
-        """Publish one, and hear what repos say."""
-        mine = deployment.panel("pi2").name
-        signer = self._keys.identities[mine].signer
-        self._refusal = ""
+        """Publish some, and hear what repos say."""
+        self._refusals = []
+        told: list[str] = []
+        for lie in lies(self._keys):
+            refusal = await self._tell_lie(lie)
+            await self._judged(refusal)
+            self._refusals.append(refusal)
+            told.append(lie.told)
+        return f"somebody publishes a false fire alarm in the name of pi1: {', '.join(told)}"
+
+    async def _tell_lie(self, lie: Lie) -> str:
+        """Why it was refused, empty if it was not."""
         uris = [repo.uri for repo in self._repos]
-        async with connect(uris, verifier=self._keys.verifier(), signer=lambda _, __: signer) as face:
+        async with connect(uris, verifier=self._keys.verifier(), signer=lie.signers) as face:
             try:
                 async with (
                     asyncio.timeout(_LIE_S),
                     face.group(deployment.GROUP.name).panel("pi1", durable=False) as panel,
                 ):
-                    await panel.publish(deployment.streams("pi1")[0], FORGED, unit="Cel")
+                    await panel.publish(ALARM, "smoke in room1")
                     await panel.flush()
             except Refused as error:  # whatever else went wrong, nobody refused anything
-                self._refusal = str(error)
+                return str(error)
             except TimeoutError:
-                self._refusal = ""
-        await self._judged(self._refusal)
-        return f"{mine} publishes {FORGED} °C in the name of pi1"
+                return ""
+        return ""
 
     async def heal(self) -> str:
-        """There is nothing to mend: it was refused."""
-        return f"refused: {self._refusal}" if self._refusal else "no repo refused it in time"
+        """There is nothing to mend: all of it was refused."""
+        return f"refused: {'; '.join(each or 'no repo refused this one in time' for each in self._refusals)}"
 
     async def whole(self) -> str:
         """It never was in."""
-        return "no repo stored it and no consumer saw it" if self._refusal else "it may have been stored"
+        return "no repo stored any and no consumer saw any" if all(self._refusals) else "one may have been stored"
 
 
 def store_of(repo: RepoProcess) -> Path:
