@@ -13,12 +13,15 @@ from pathlib import Path
 
 from roost.cli import main
 
+ROOT = Path(__file__).parents[1]
 RUN = [sys.executable, "-c", "import sys; from roost.cli import main; sys.exit(main())"]
 
 
 def environment_of(home: Path) -> dict[str, str]:
-    """Nobody's forwarder, and the keys of this home."""
+    """Nobody's forwarder, the keys of this home, and the roost under test in whatever folder a verb runs."""
     kept = {key: value for key, value in os.environ.items() if key != "NDN_CLIENT_TRANSPORT"}
+    if source := kept.get("PYTHONPATH"):
+        kept["PYTHONPATH"] = os.pathsep.join(str(ROOT / part) for part in source.split(os.pathsep) if part)
     return kept | {"HOME": str(home), "ROOST_HOME": str(home / "roost")}
 
 

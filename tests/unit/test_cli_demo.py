@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator
@@ -104,6 +105,30 @@ def test_a_promise_is_broken_by_what_is_wrong_and_by_what_does_not_come(
 def test_at_the_end_nothing_may_be_missing() -> None:
     assert Promise("p", "text", lambda: Measured(0, 0, 0.0, "all")).verdict() == (True, "all")
     assert Promise("p", "text", lambda: Measured(0, 1, 0.0, "one")).verdict() == (False, "one")
+
+
+# -- what is told
+
+
+def test_programs_are_told_each_step_and_the_verdict_as_fields() -> None:
+    out = io.StringIO()
+    journal = Journal(out, as_json=True)
+    journal.say("page", "http://127.0.0.1:8080  (the whole campus)")
+    journal.conclude(kept=True)  # nothing was judged, so there is no verdict
+    journal.say("kept", "mqtt: every acknowledged MQTT message reaches the dashboard: 5 sent")
+    journal.say("BROKEN", "disks: repo1 lacks 1")
+    journal.say("unchecked", "windows, lineage: NOT CHECKED, there was no pipeline: no Java")
+    journal.conclude(kept=False)
+    page, *told, verdict = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert (page["what"], page["text"]) == ("page", "http://127.0.0.1:8080  (the whole campus)")
+    assert [(each["promises"], each["kept"]) for each in told] == [
+        (["mqtt"], True),
+        (["disks"], False),
+        (["windows", "lineage"], None),
+    ]
+    promises = {"mqtt": True, "disks": False, "windows": None, "lineage": None}
+    assert verdict == {"what": "verdict", "kept": False, "promises": promises}
+    assert [step["what"] for step in journal.steps] == ["page", "kept", "BROKEN", "unchecked"]
 
 
 # -- a consumer that misses something

@@ -14,6 +14,7 @@ import yaml
 from roost.cli import _parser, main
 from roost.cli._serving import for_the_next_start, told_of_reload
 from roost.cli._up_config import find_file, find_source, groups_of, starter, with_defaults
+from roost.cli.mqtt import sample
 from roost.cli.up import builders_of
 from roost.host.mqtt.config import Config, read_config
 from roost.naming import Name
@@ -163,6 +164,12 @@ def test_the_sample_is_printed_and_can_run(
     assert main(arguments) == 0
     (place / "roost.yaml").write_text(capsys.readouterr().out)
     assert main(["check-config"]) == 0
+
+
+@pytest.mark.parametrize("arguments", [["up", "sample"], ["check-config", "--sample"], ["mqtt", "sample"]])
+def test_programs_get_what_the_sample_says(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == yaml.safe_load(sample())
 
 
 def test_the_unit_runs_what_there_is_and_waits_for_what_is_told() -> None:

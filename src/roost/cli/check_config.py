@@ -31,14 +31,13 @@ def run(options: argparse.Namespace) -> int:
     """Do it."""
     from roost.cli import note
     from roost.cli._config_check import check
-    from roost.cli._exit import DONE, FAILED
+    from roost.cli._exit import FAILED
     from roost.cli._output import show, wants_json
     from roost.cli._up_config import find_source
-    from roost.cli.mqtt import sample
+    from roost.cli.mqtt import show_sample
 
     if options.sample:
-        print(sample(), end="")
-        return DONE
+        return show_sample(options)
     source = find_source(options.config)
     file = str(source.path or "")
     try:

@@ -172,7 +172,6 @@ async def _show(options: argparse.Namespace) -> None:
 
 
 async def _bridge_in(options: argparse.Namespace) -> None:
-    from roost.cli import note
     from roost.host import connect
     from roost.host.topics.bridge import into_group
 
@@ -181,13 +180,14 @@ async def _bridge_in(options: argparse.Namespace) -> None:
         connect() as face,
         face.group(options.group).panel(options.panel) as panel,
     ):
-        note(f"{options.topic} goes into {panel.stream(options.stream)}; stop with Ctrl-C")
+        stream = str(panel.stream(options.stream))
+        line = f"{options.topic} goes into {stream}; stop with Ctrl-C"
+        say(options, line, event="ready", topic=options.topic, stream=stream)
         group = face.group(options.group)
         await into_group(topics, options.topic, group, panel, options.stream, unit=options.unit)
 
 
 async def _bridge_out(options: argparse.Namespace) -> None:
-    from roost.cli import note
     from roost.host import connect
     from roost.host.paths import home
     from roost.host.topics.bridge import out_of_group
@@ -199,7 +199,8 @@ async def _bridge_out(options: argparse.Namespace) -> None:
         connect() as face,
         face.group(options.group).subscribe(options.stream, name=f"flips-{name}") as readings,
     ):
-        note(f"{options.stream} of {options.group} goes out as {options.topic}; stop with Ctrl-C")
+        line = f"{options.stream} of {options.group} goes out as {options.topic}; stop with Ctrl-C"
+        say(options, line, event="ready", topic=options.topic, stream=f"{options.group}/{options.stream}")
         interval_ms = round((options.interval or 0) * 1000)
         await out_of_group(readings, topics, options.topic, interval_ms=interval_ms, whole=options.whole)
 

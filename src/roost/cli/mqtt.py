@@ -73,8 +73,7 @@ def run(options: argparse.Namespace) -> int:
     from roost.host.mqtt.turnstile import BrokerLoop
 
     if options.action == "sample":
-        print(sample(), end="")
-        return 0
+        return show_sample(options)
     source = source_of(options)
     config = source.read()
     if options.action == "check":
@@ -107,6 +106,16 @@ def sample() -> str:
     from importlib.resources import files
 
     return (files("roost.host.mqtt") / "sample.yaml").read_text(encoding="utf-8")
+
+
+def show_sample(options: argparse.Namespace) -> int:
+    """Print it; for programs, what it says: the keys that are no comments."""
+    import yaml
+
+    from roost.cli._output import show
+
+    text = sample()
+    return show(options, yaml.safe_load(text), text.splitlines())
 
 
 def check(options: argparse.Namespace, source: ConfigSource) -> int:

@@ -51,10 +51,9 @@ def run(options: argparse.Namespace) -> int:
     from roost.cli._up_config import find_source
 
     if options.action == "sample":
-        from roost.cli.mqtt import sample
+        from roost.cli.mqtt import show_sample
 
-        print(sample(), end="")
-        return 0
+        return show_sample(options)
     source = find_source(options.config)
     config = source.read()
     if options.action == "reload":

@@ -22,6 +22,7 @@ PAGE: Final = Page(
         ("roost demo break cut-building", "cut a building off; or kill-repo, corrupt-block, forge"),
         ("roost demo status", "show what is broken, and what is promised with its numbers"),
         ("roost demo --for 60s --check", "run it unattended, break everything once, and judge"),
+        ("roost demo --for 60s --check --json", "the same for programs; the last line is the verdict"),
     ),
     text="A hall with 90 sensors on six panels, an annex whose modules speak MQTT, three repos, macros, roles, and a "
     "pipeline on Spark. Keys and data are in a temporary folder, and gone when it ends.",
@@ -81,6 +82,7 @@ def _play(options: argparse.Namespace, told: Path) -> int:
     import logging
     import sys
 
+    from roost.cli._output import wants_json
     from roost.cli.demo.campus import Settings
     from roost.cli.demo.harm import LASTS_S
     from roost.cli.demo.journal import Journal
@@ -101,8 +103,11 @@ def _play(options: argparse.Namespace, told: Path) -> int:
         options.seed,
         with_pipeline=not options.no_pipeline,
     )
+    journal = Journal(sys.stdout, as_json=wants_json(options))
     with asyncio.Runner(loop_factory=BrokerLoop) as runner:
-        return runner.run(play(settings, Journal(sys.stdout), for_s, check=options.check, told=told))
+        status = runner.run(play(settings, journal, for_s, check=options.check, told=told))
+    journal.conclude(kept=status == 0)
+    return status
 
 
 def _seconds(text: str) -> float:
