@@ -11,11 +11,14 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.docs.test_examples import ROOT, blocks
 from tests.up_node import PANEL, UpNode
 from tests.verbs import roost
+
+from roost.web.openapi import document
 
 PAGE = ROOT / "docs" / "http.md"
 CURL = """\
@@ -28,6 +31,40 @@ curl() {
 }
 """
 STREAM = f"{PANEL}/room1/power"
+METHODS = {"GET", "POST", "PUT", "DELETE"}
+
+
+def table() -> dict[tuple[str, str], set[str]]:
+    """The requests of the page's table by method and path, with the parameters that are named there."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for row in re.findall(r"^\| (`GET.*?`|`POST.*?`|`PUT.*?`|`DELETE.*?`) \|", PAGE.read_text("utf-8"), re.MULTILINE):
+        methods: list[str] = []
+        used = True
+        for words in [code.split() for code in re.findall(r"`([^`]+)`", row)]:
+            if words[0] in METHODS:
+                methods = [words[0]] if used else [*methods, words[0]]
+                used = False
+            if words[-1].startswith("/"):
+                path, _, query = words[-1].partition("?")
+                found |= {(each.lower(), path): set(re.findall(r"(\w+)=", query)) for each in methods}
+                used = True
+    return found
+
+
+def test_the_table_has_the_requests_of_the_api_and_no_others() -> None:
+    paths: Any = document()["paths"]
+    assert table().keys() == {(method, path) for path, item in paths.items() for method in item}
+    for (method, path), named in table().items():
+        assert named <= {each["name"] for each in paths[path][method].get("parameters", [])}, path
+
+
+def test_scopes_allow_what_there_is() -> None:
+    firsts = {path.split("/")[1] for path in document()["paths"]}  # type: ignore[attr-defined]
+    scopes = re.findall(
+        r"^\| `(?:read|history|macros|roles|admin|metrics|demo)` \| (.*) \|$", PAGE.read_text("utf-8"), re.M
+    )
+    assert len(scopes) == 7
+    assert {path for row in scopes for path in re.findall(r"`/(\w+)`", row)} <= firsts
 
 
 @pytest.fixture(scope="module")
