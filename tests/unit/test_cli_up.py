@@ -6,6 +6,9 @@ import argparse
 import configparser
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -184,6 +187,23 @@ def test_the_unit_runs_what_there_is_and_waits_for_what_is_told() -> None:
     assert (service["Type"], service["ExecReload"].split()[1]) == ("notify", "-HUP")
     assert service["Environment"] == f"ROOST_HOME=/var/lib/{service['StateDirectory']}"
     assert (service["ProtectSystem"], service["NoNewPrivileges"], service["User"]) == ("strict", "true", "roost")
+
+
+def test_systemd_takes_the_unit_as_it_is_and_finds_it_hardened(tmp_path: Path) -> None:
+    """Where systemd is, it is asked; elsewhere each line is at least one that it could read."""
+    text = (ROOT / "packaging" / "roost.service").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and line[0] not in "#["]
+    assert all(re.match(r"[A-Z][A-Za-z]+=", line) for line in lines)
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        return
+    program = tmp_path / "roost"  # what the unit starts has to be there
+    program.symlink_to(sys.executable)
+    unit = tmp_path / "roost.service"
+    unit.write_text(text.replace("/opt/roost/bin/roost", str(program)), encoding="utf-8")
+    for words in (["verify", "--man=no"], ["security", "--offline=yes", "--threshold=20", "--no-pager"]):
+        done = subprocess.run([analyze, *words, unit], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 def test_the_image_runs_what_there_is() -> None:
