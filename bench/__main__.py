@@ -25,9 +25,9 @@ def topics() -> Iterator[str]:
                 yield f"{area.name}.{module.name}"
 
 
-def measure(topic: str) -> bool:
+def measure(topic: str, place: str) -> bool:
     """Print the figures of one topic as they come; say whether it went to its end."""
-    progress(topic)
+    progress(f"{topic} ({place})")
     area = topic.partition(".")[0]
     try:
         for figure in importlib.import_module(f"bench.{topic}").run():
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         progress(f"there is no {only!r}" if only else "nothing to measure")
         progress(f"areas: {', '.join(areas) or 'none yet'}; topics: {', '.join(known) or 'none yet'}")
         return 2
-    results = [measure(topic) for topic in chosen]
+    results = [measure(topic, f"{at} of {len(chosen)}") for at, topic in enumerate(chosen, 1)]
     return 0 if all(results) else 1
 
 

@@ -61,7 +61,7 @@ def test_the_table_has_the_requests_of_the_api_and_no_others() -> None:
 def test_scopes_allow_what_there_is() -> None:
     firsts = {path.split("/")[1] for path in document()["paths"]}  # type: ignore[attr-defined]
     scopes = re.findall(
-        r"^\| `(?:read|history|macros|roles|admin|metrics|demo)` \| (.*) \|$", PAGE.read_text("utf-8"), re.M
+        r"^\| `(?:read|history|macros|roles|admin|metrics|demo)` \| (.*) \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
     assert len(scopes) == 7
     assert {path for row in scopes for path in re.findall(r"`/(\w+)`", row)} <= firsts

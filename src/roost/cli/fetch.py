@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from roost.cli._output import add_json, show
 from roost.cli._page import Page
+from roost.cli._progress import progress_of
 
 if TYPE_CHECKING:
     from roost.host import Face, FetchSettings
@@ -157,7 +158,9 @@ async def _fetch_object(face: Face, name: Name, settings: FetchSettings, options
         async for data in face.fetch_segments(name, settings):
             print(f"{data.name}  {len(data.content)} bytes  {data.signature!r}")
         return
-    content = await face.fetch_object(name, settings)
+    progress = progress_of(options)
+    content = await face.fetch_object(name, settings, tell=lambda done, total: progress.say(done, "segments", total))
+    progress.end()
     if options.json:
         if options.output is not None:
             _write(content, options.output)

@@ -131,25 +131,28 @@ def _tables(options: argparse.Namespace, stack: ExitStack) -> Tables:
         note(f"there is no archive here: the last {since} of what the repos have; --since reaches further back")
     begin = None if since is None else chosen_policy("sequential", since, time.time_ns()).from_time
     groups = [Name.parse(group) for group in options.group]
-    reach = (lambda _: None) if options.archive_only else _reach(options.uris, stack)
+    reach = (lambda _: None) if options.archive_only else _reach(options, stack)
     return Tables(archive, groups, reach, Asked(since=begin), time.time_ns)
 
 
-def _reach(uris: list[str], stack: ExitStack) -> Reach:
-    """Reach a group's repos once somebody asks about it."""
+def _reach(options: argparse.Namespace, stack: ExitStack) -> Reach:
+    """Reach a group's repos once somebody asks about it, and tell how much of it is read."""
     from functools import cache
 
     from roost.cli import note
+    from roost.cli._progress import progress_of
+    from roost.cli._watched import WatchedSource
     from roost.host.stretch_access import Access
     from roost.naming import Name
     from roost.pipeline.archive.live import live, reached
     from roost.pipeline.archive.ports import Source
 
-    access = Access(tuple(uris))
+    access = Access(tuple(options.uris))
 
     @cache
     def reach(group: Name) -> Source:
-        return stack.enter_context(live(stack.enter_context(reached(access, note)), group, access))
+        source = stack.enter_context(live(stack.enter_context(reached(access, note)), group, access))
+        return WatchedSource(source, progress_of(options))
 
     return reach
 

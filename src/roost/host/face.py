@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -128,15 +128,22 @@ class Face:
             fetching.close()
 
     async def fetch_object(
-        self, name: NameLike, settings: FetchSettings | None = None, *, max_bytes: int = MAX_OBJECT_BYTES
+        self,
+        name: NameLike,
+        settings: FetchSettings | None = None,
+        *,
+        max_bytes: int = MAX_OBJECT_BYTES,
+        tell: Callable[[int, int], None] | None = None,
     ) -> bytes:
-        """Fetch a segmented object whole."""
+        """Fetch a segmented object whole; `tell` hears how many segments there are, of how many (0: not known)."""
         parts: list[bytes] = []
         size = 0
         async with contextlib.aclosing(self.fetch_segments(name, settings)) as segments:
             async for data in segments:
                 parts.append(data.content)
                 size += len(parts[-1])
+                if tell is not None:
+                    tell(len(parts), 0 if data.final_block is None else data.final_block.number() + 1)
                 if size > max_bytes:
                     raise Backpressure(
                         f"{as_name(name)} has more than {max_bytes} bytes: raise max_bytes to take it", 0
