@@ -66,11 +66,7 @@ class MacroStreet(Street):
 
     def __init__(self, seed: int, count: int = 2, piece: int = PIECE, make: Callable[[Node], Macros] = on_node) -> None:
         self.piece = piece
-        super().__init__(seed, count, make)
-        for node in self.nodes:
-            roaming = node.broker.core.roaming
-            assert roaming is not None
-            roaming.sharing.always = True
+        super().__init__(seed, count, make, is_beating=True)
 
     def macros(self, number: int) -> Macros:
         macros = self.nodes[number - 1].broker.core.macros

@@ -70,6 +70,7 @@ class Node(World):
         super()._start()
         self.run = original  # type: ignore[method-assign]
         roaming = Roaming({GROUP: (0, panel_of(self.number))}, lambda: self.street.is_spreading)
+        roaming.sharing.always = self.street.is_beating
         self.handed = dict(self.broker.positions)
         self.run(self.broker.join(_History(self), roaming, self.now))
         for effects in held:
@@ -204,10 +205,12 @@ class Street:
         macros: Callable[[Node], Macros] | None = None,
         *,
         is_spreading: bool = False,
+        is_beating: bool = False,
     ) -> None:
         self.random = random.Random(seed)
         self.count = count
         self.is_spreading = is_spreading
+        self.is_beating = is_beating  # whatever clients there are
         self.now = 0
         self.nodes = [Node(self, number, macros) for number in range(1, count + 1)]
         self.now = self.nodes[0].now
@@ -285,8 +288,9 @@ def await_answer(node: Node, client: Client) -> None:
 class Subscriber:
     """One client with a persistent session, which keeps its QoS 2 identifiers as it should [MQTT-4.3.3]."""
 
-    def __init__(self, version: int = 5) -> None:
+    def __init__(self, version: int = 5, client: bytes = b"sub") -> None:
         self.version = version
+        self.client = client
         self.got: list[bytes] = []
         self.link: Client | None = None
         self.unreleased: set[int] = set()
@@ -294,7 +298,9 @@ class Subscriber:
     def come(self, node: Node, *filters: tuple[bytes, int], clean: bool = False) -> bool:
         """Connect to a node; whether it had the session."""
         properties = EXPIRY if self.version == 5 else b""
-        self.link = node.connect(b"sub", self.version, look=False, clean=clean, properties=properties)
+        self.link = node.connect(
+            self.client, self.version, look=False, clean=clean, properties=properties, keep_alive=0
+        )
         await_answer(node, self.link)
         welcome = packets.seen(self.link.arrived, self.version)[0]
         self.link.arrived = self.link.arrived[len(welcome.raw) :]

@@ -4,6 +4,10 @@ An update replaces definition, program and references; state, position, trace an
 up. The position is the number of the last reading of each stream that activated the macro: what is not above it has
 been processed, by this version or an earlier one, and activates it no more. Neither does the result of another macro
 that is there twice, since two nodes have run that one: both come from the same reading.
+
+Where both macros catch up with what they missed, results are made again in the order of the readings, which need not be
+that of their numbers. Those that come before what is below them are `ahead`; only what is read of the stream moves the
+position past what may still be missing.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from typing import Final
 
 from roost.machine import MS, SECOND
 from roost.machine.bucket import Bucket
+from roost.process.ahead import Ahead
 from roost.process.definition import NODE, Definition
 from roost.process.effects import Standing
 from roost.process.engine import Limits, Program
@@ -50,6 +55,8 @@ class Macro:
         self.version = 1
         self.state = b""
         self.seen: dict[bytes, int] = {}  # by stream; bound: MAX_POSITION
+        self.ahead: Final = Ahead()  # of that, while it catches up
+        self.is_behind = False  # whether it catches up
         self.roots: Final[dict[tuple[str, bytes, int], bytes]] = {}  # by topic and root, the stream; bound: MAX_ROOTS
         self.trigger = Trigger(definition)
         self.rate = _rate_of(limits, now)
@@ -108,15 +115,17 @@ class Macro:
         """Whether it rests; a clock that was set back ends that."""
         return self._rests_from <= now < self.rests_until
 
-    def sees(self, sample: Sample) -> bool:
-        """Whether a sample activates it, which it does once."""
+    def sees(self, sample: Sample, arrival: Sample) -> bool:
+        """Whether a sample activates it, which it does once: the arrival itself, or a result that this set off."""
         if sample.stream:
             known = self.seen.get(sample.stream, 0)
-            if sample.number <= known:
+            if sample.number <= known or (self.is_behind and self.ahead.has(sample.stream, sample.number)):
                 self.repeated += 1
                 return False
-            if known or len(self.seen) < MAX_POSITION:
-                self.seen[sample.stream] = sample.number
+            if self.is_behind and sample.number > known + 1 and sample.stream != arrival.stream:
+                self.ahead.add(sample.stream, sample.number)
+            elif known or len(self.seen) < MAX_POSITION:
+                self.seen[sample.stream] = self._reach(sample.stream, sample.number)
             else:
                 self.unplaced += 1
             if self.is_twin(sample):
@@ -140,7 +149,10 @@ class Macro:
         """Count what there is of a stream as processed: only what is behind it activates the macro."""
         known = self.seen.get(stream, 0)
         if number > known and (known or len(self.seen) < MAX_POSITION):
-            self.seen[stream] = number
+            self.seen[stream] = self._reach(stream, number)
+
+    def _reach(self, stream: bytes, number: int) -> int:
+        return self.ahead.reach(stream, number) if self.is_behind else number
 
     def knows(self, reference: Reference) -> bool:
         """Whether it has this reference already."""

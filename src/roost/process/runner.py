@@ -142,7 +142,7 @@ class Runner:
             name = turn[1]
             macro = self._macros[name]
             again = rounds.get(name, 0)
-            inputs = self._inputs(macro, again, causes[name], time, now, effects)
+            inputs = self._inputs(macro, again, causes[name], cause, time, now, effects)
             if inputs is None:
                 continue
             started = self._stopwatch()
@@ -171,7 +171,7 @@ class Runner:
             published = self._settle(macro, inputs, outcome, causes[name][0], time, effects)
             if published is not None:
                 filters, following = self._dependencies.touched(macro.topic)
-                if following:
+                if following and (published.number or not published.stream):
                     result = _seen(published)
                     self._window.arrived(result, filters)
                     for turn in following:
@@ -181,10 +181,17 @@ class Runner:
     # -- before a run
 
     def _inputs(
-        self, macro: Macro, again: int, causes: list[Sample], time: int, now: int, effects: list[Effect]
+        self,
+        macro: Macro,
+        again: int,
+        causes: list[Sample],
+        arrival: Sample,
+        time: int,
+        now: int,
+        effects: list[Effect],
     ) -> _Given | None:
         """What a macro is given, None if it does not run."""
-        if not again and not self._is_its_turn(macro, causes, time):
+        if not again and not self._is_its_turn(macro, causes, arrival, time):
             return None
         inputs = macro.inputs(self._window, time)
         if inputs is None or not macro.trigger.admits(inputs, macro.found):
@@ -201,9 +208,9 @@ class Runner:
             effects.append(_note(macro, failure))
         return None
 
-    def _is_its_turn(self, macro: Macro, causes: list[Sample], time: int) -> bool:
+    def _is_its_turn(self, macro: Macro, causes: list[Sample], arrival: Sample, time: int) -> bool:
         """Whether an activation is one, and not only a reason to be due later."""
-        if not macro.is_here or not [each for each in causes if macro.sees(each)]:
+        if not macro.is_here or not [each for each in causes if macro.sees(each, arrival)]:
             return False
         trigger = macro.trigger
         if not trigger.every:

@@ -21,7 +21,7 @@ from typing import Final
 
 from roost.broker.core import Core
 from roost.broker.macros.catch_up import CatchUp
-from roost.broker.macros.macros import Cause, Known, Macros, Place, cause_in, sample_of_message
+from roost.broker.macros.macros import MAX_LEFT, Cause, Known, Macros, Place, cause_in, sample_of_message
 from roost.broker.macros.processing import act, mark, proceed, publish_result
 from roost.broker.message import Message
 from roost.broker.recall import History
@@ -74,11 +74,13 @@ def take_up(core: Core, macros: Macros, catching: CatchUp, names: list[str], now
             refuse(core, known, error)
             continue
         macro = known.behind = side.macro(name)
+        macro.is_behind = True
         macro.rate = Bucket(_UNLIMITED, SECOND, _UNLIMITED, now)
-        catching.since[name] = known.record.changed
+        catching.since[name] = known.record.since
         if core.history is not None and macros.tree is not None:
             _find_results(core.history, macros, known)
             _recall(core.history, macro)
+            _hand_out(core, macros, known, macro.topic, now)
 
 
 def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
@@ -107,6 +109,7 @@ def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
         if is_present and not side.is_busy:
             _publish(core, macros, side.arrived(_under_way(history, macros, side), now), now)
             if not side.is_busy:
+                _pass_by(side)
                 _publish(core, macros, side.tick(now), now)
             if side.is_idle(now):
                 return True
@@ -124,7 +127,7 @@ def arrive(core: Core, macros: Macros, catching: CatchUp, now: int) -> list[tupl
     arrived: list[tuple[Known, Macro]] = []
     for name in catching.since:
         known, macro = macros.known[name], catching.side.macro(name)
-        known.behind, known.published = None, {}
+        known.behind, known.published = None, _left(known.published)
         try:
             code = macro.program, [view.reference for view in macro.views]
             macros.processor.restore(macro.definition, macro.standing(), now, code)
@@ -182,9 +185,7 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
                 fresh.append(sample._replace(root=effect.cause.origin))
         elif isinstance(effect, Note):
             core.effects.append(effect)
-    if fresh:
-        act(core, macros, macros.processor.arrived(fresh, now), now)
-    macros.samples = []
+    _set_off(core, macros, fresh, now)
 
 
 def _find_results(history: History, macros: Macros, known: Known) -> None:
@@ -195,7 +196,7 @@ def _find_results(history: History, macros: Macros, known: Known) -> None:
     """
     topic = PREFIX + known.record.name
     published: dict[Cause, list[Place]] = {}
-    after: list[Name] = []
+    known.counted = {}
     for stream in history.streams(topic.encode()):
         is_ours = stream == macros.stream_of(topic)
         first = known.record.results.get(stream, 0) + 1
@@ -207,8 +208,26 @@ def _find_results(history: History, macros: Macros, known: Known) -> None:
             if message is not None and message.lineage:
                 published.setdefault(cause_in(message), []).append((stream, number))
         if last and not is_ours:
-            after.append(Name(key_of(stream, last)))
+            known.counted[stream] = last
+    after = [Name(key_of(stream, last)) for stream, last in known.counted.items()]
     known.published, known.after = published, tuple(after[:MAX_AFTER])
+
+
+def _hand_out(core: Core, macros: Macros, known: Known, topic: str, now: int) -> None:
+    """Have macros that run already process what is published and still to come to them: new results would overtake it."""
+    history = core.history
+    if history is None or not macros.processor.touches(topic):
+        return
+    lasts = {**known.counted, macros.stream_of(topic): macros.last_result(topic)}
+    streams = [_stored(history, stream, last) for stream, last in lasts.items()]
+    _set_off(core, macros, list(merge(*streams, key=_order)), now)
+
+
+def _set_off(core: Core, macros: Macros, results: list[Sample], now: int) -> None:
+    """Have macros that run already process results."""
+    if results:
+        act(core, macros, macros.processor.arrived(results, now), now)
+    macros.samples = []  # what their own results set off they had
 
 
 def _recall(history: History, macro: Macro) -> None:
@@ -252,19 +271,52 @@ def _whole(history: History, merged: Iterable[tuple[Sample, bool]]) -> Iterator[
 
 
 def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample]:
-    """Results of macros that run here and have not come out of the group: the next ones would overtake them."""
-    found: list[Sample] = []
+    """Results that have not come out of the group, each stream in its order: the next ones would overtake them.
+
+    They are of macros that run here or catch up, and those of other nodes that were made again.
+    """
+    streams: list[list[Sample]] = []
     waiting = [*[each for messages in macros.inserting.values() for each in messages], *macros.unplaced]
-    for topic in [PREFIX + name for name in macros.processor.macros()]:
-        if not side.touches(topic):
-            continue
-        mine = [each for each in waiting if each.topic == topic.encode()]
-        stream, next_ = macros.stream_of(topic), macros.last_result(topic) - len(mine) + 1
-        there = _read(history, stream, history.present(stream) + 1, next_ - 1, MAX_RESULTS)
-        for number, message in [*there, *enumerate(mine, next_)]:
-            if message is not None:
-                found.append(sample_of_message(message, stream, number))
-    return sorted(found, key=_order)
+    for topic in [PREFIX + name for name in [*macros.processor.macros(), *side.macros()]]:
+        if side.touches(topic):
+            mine = [each for each in waiting if each.topic == topic.encode()]
+            stream, next_ = macros.stream_of(topic), macros.last_result(topic) - len(mine) + 1
+            streams.append([*_stored(history, stream, next_ - 1), *_samples(stream, enumerate(mine, next_))])
+    for stream, top in _tops(side).items():
+        if not stream.startswith(macros.panel):
+            streams.append(_stored(history, stream, top))
+    return list(merge(*streams, key=_order))
+
+
+def _tops(side: Processor) -> dict[bytes, int]:
+    """How far results of each stream were made again, behind others that were not read yet."""
+    found: dict[bytes, int] = {}
+    for name in side.macros():
+        for stream, top in side.macro(name).ahead.tops().items():
+            found[stream] = max(top, found.get(stream, 0))
+    return found
+
+
+def _pass_by(side: Processor) -> None:
+    """All of the past is processed: what was missing in it is missed."""
+    for macro in [side.macro(name) for name in side.macros()]:
+        for stream, top in macro.ahead.tops().items():
+            macro.pass_by(stream, top)
+
+
+def _stored(history: History, stream: bytes, high: int) -> list[Sample]:
+    """What is here of a stream, up to a number, and was not handed on."""
+    return _samples(stream, _read(history, stream, history.present(stream) + 1, high, MAX_RESULTS))
+
+
+def _samples(stream: bytes, messages: Iterable[tuple[int, Message | None]]) -> list[Sample]:
+    return [sample_of_message(message, stream, number) for number, message in messages if message is not None]
+
+
+def _left(published: dict[Cause, list[Place]]) -> dict[Cause, list[Place]]:
+    """The results of which the causes have not come again: those may be there twice, or later than their results."""
+    left = [(cause, places) for cause, places in published.items() if places]
+    return dict(left[-MAX_LEFT:])
 
 
 def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[tuple[Sample, bool]]:

@@ -26,11 +26,13 @@ from roost.broker.nodes import SILENCE
 from roost.errors import BadMacro
 from roost.machine.contract import SECOND, Note
 from roost.naming.name import Name
-from roost.process.definition import NODE, Definition
+from roost.naming.topic import name_of_topic
+from roost.process.definition import NODE, PREFIX, Definition
 from roost.process.effects import Standing
 
 SETTLE: Final = 3 * SECOND
 LOOK: Final = SECOND
+_RESULTS: Final = name_of_topic(PREFIX.rstrip("/")).value  # is in the names of streams with results
 MAX_AHEAD: Final = 16  # records of a macro that wait for its results; of more the newest takes the last place
 
 
@@ -158,7 +160,9 @@ def define(core: Core, macros: Macros, definition: Definition, now: int) -> None
     if known is None or known.is_deleted:
         claimed = now if known is None else max(now, known.record.claimed + 1)
         version = 1 if known is None else known.record.version + 1
-        record = Record(definition.name, definition, changed, version, runner=macros.panel, claimed=claimed)
+        record = Record(
+            definition.name, definition, changed, version, runner=macros.panel, claimed=claimed, begun=changed
+        )
         stream = macros.stream_of(definition.topic)
         results = {stream: macros.last_result(definition.topic)} if stream else {}
         standing = Standing(version=version, position=present_of(core, filters))
@@ -267,7 +271,14 @@ def hear(core: Core, macros: Macros, said: Record, now: int) -> None:
         if is_ended:
             record = _stop(core, macros, known, now)
             changed, effective = changed + 1, dict(record.standing.position)
-        record = replace(record, definition=said.definition, changed=changed, version=said.version, effective=effective)
+        record = replace(
+            record,
+            definition=said.definition,
+            changed=changed,
+            version=said.version,
+            effective=effective,
+            begun=said.begun,
+        )
         if is_ended:  # who ended it hears where that was
             save(core, macros, record, now, sync=True)
             return
@@ -291,8 +302,10 @@ def _has_results(core: Core, macros: Macros, said: Record) -> bool:
     if history is None:
         return True
     group = Name(macros.panel).prefix(-1)
+    made = [(stream, number) for stream, number in said.standing.position if _RESULTS in stream]
     return all(
-        Name(stream).starts_with(group) and history.present(stream) >= number for stream, number in said.results.items()
+        Name(stream).starts_with(group) and history.present(stream) >= number
+        for stream, number in [*said.results.items(), *made]
     )
 
 

@@ -41,6 +41,7 @@ BUDGET: Final = 20 * MS
 PAUSE: Final = SECOND // 2  # between two records of a macro that has only come further
 MAX_KNOWN: Final = 20_000  # macros, with those that were deleted
 MAX_PUBLISHED: Final = 100_000  # results of a macro among which one is looked for
+MAX_LEFT: Final = 1000  # of those when it has caught up, and results that a record leaves out for them
 MAX_READ: Final = 1000  # filters of earlier definitions of a macro; if there are more, it may have read anything
 
 Cause = tuple[bytes, int]  # stream and number of a reading; or nothing and a time
@@ -62,7 +63,9 @@ class Known:
         self.ahead: list[Record] = []  # what its node says, until all results are here; bound: claiming.MAX_AHEAD
         self.after: tuple[Name, ...] = ()  # what its next result comes after, in other streams; bound: MAX_AFTER
         self.published: dict[Cause, list[Place]] = {}  # what has results, which in order; bound: MAX_PUBLISHED
+        self.counted: dict[bytes, int] = {}  # how far streams of other nodes are in that; bound: the panels of a group
         self.streams: set[bytes] = set()  # that results came from; bound: repeating.MAX_STREAMS
+        self.is_listed = False  # whether those from before the start are among them
         self.quiet: dict[bytes, int] = {}  # of those, and earlier ones: since when there are none; bound: both
         self.causes: dict[Cause, bytes] = {}  # of results that came out of the group, their streams; bound: MAX_CAUSES
 
@@ -207,8 +210,8 @@ class Macros:
         known = self.known.get(topic[len(PREFIX) :])
         if known is not None and known.published:
             found = known.published.get(cause_of(cause))
-            if found:
-                return found[0]
+            if found:  # with the present it comes out of the group, if it has not come already
+                return found[0] if known.behind is not None else (found[0][0], 0)
         number = max(self._numbers.get(stream, 0), self.last_number(stream)) + 1
         self._numbers[stream] = number
         return stream, number
@@ -229,10 +232,11 @@ class Macros:
         """The record of a macro as it stands now."""
         record = known.record
         macro = self.macro_of(known)
-        if macro is None:
+        if macro is None or macro.ahead:  # a position could not say what it has processed
             return record
         stream = self.stream_of(macro.topic)
-        results = {**record.results, stream: self._included(known, stream)} if stream else {}
+        last = {**known.counted, stream: self.last_result(macro.topic)} if stream else {}
+        results = {**record.results, **{each: self._included(known, each, last[each]) for each in last}}
         version = macro.version
         if known.behind is not None and record.definition != macro.definition:
             version += 1  # that of the record holds from when it has caught up
@@ -242,10 +246,11 @@ class Macros:
         """What this node runs, or catches up with."""
         return self.processor.macro(known.record.name) if known.is_here else known.behind
 
-    def _included(self, known: Known, stream: bytes) -> int:
-        """How far our results are included in where a macro stands: not those whose causes are still to come again."""
-        last = self.last_result(PREFIX + known.record.name)
-        ahead = [number for places in known.published.values() for each, number in places if each == stream]
+    def _included(self, known: Known, stream: bytes, last: int) -> int:
+        """How far results are included in where a macro stands: not those whose causes are still to come again."""
+        low = last - MAX_LEFT if known.is_here else 0
+        places = [place for each in known.published.values() for place in each]
+        ahead = [number for each, number in places if each == stream and number > low]
         return max(known.record.results.get(stream, 0), min(ahead) - 1) if ahead else last
 
     def find(self, name: str) -> Known:

@@ -15,6 +15,7 @@
 | claimed    | since when, in ns; the later claim counts                                                            |
 | standing   | [version, state, position, used, due] (`roost.process.effects.Standing`)                             |
 | results    | by stream, the number of the last result that the standing includes                                  |
+| begun      | when it was defined first, in ns: streams that are new to it count from then on                      |
 | read       | what earlier definitions referred to, for the state may hold something of it; absent if there is none |
 
 What is told is told whole, so that the last record of a stream says it all and none of them has to arrive.
@@ -58,6 +59,12 @@ class Record:
     standing: Standing = field(default_factory=Standing)
     results: dict[bytes, int] = field(default_factory=dict)
     read: tuple[str, ...] = ()
+    begun: int = 0
+
+    @property
+    def since(self) -> int:
+        """From when on it is there: a change is none for readings that still wait to be processed."""
+        return self.begun or self.changed
 
     @property
     def topic(self) -> bytes:
@@ -86,6 +93,8 @@ class Record:
         }
         if self.read:
             said["read"] = list(self.read)
+        if self.begun:
+            said["begun"] = self.begun
         if self.definition is not None:
             said["definition"] = self.definition.mapping()
         return zlib.compress(cbor2.dumps(said, canonical=True), 1)
@@ -130,12 +139,13 @@ def decode_record(wire: bytes) -> Record:
             standing,
             _numbers(said["results"]),
             tuple([text_in(each) for each in said.get("read", ())]),
+            number_in(said.get("begun", 0)),
         )
     except BadMacro as error:
         raise BadPacket(f"the macro of a record is none: {error}") from None
     except (cbor2.CBORDecodeError, zlib.error, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BadPacket(f"this is no record of a macro: {error!r:.80}") from None
-    if not 0 <= record.changed <= _MAX_TIME or not 0 <= record.claimed <= _MAX_TIME:
+    if not all(0 <= time <= _MAX_TIME for time in (record.changed, record.claimed, record.begun)):
         raise BadPacket("a record of a macro is of a time that there is not")
     if definition is not None and definition.name != record.name:
         raise BadPacket("a record is of another macro than its definition")

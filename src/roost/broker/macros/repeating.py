@@ -69,6 +69,9 @@ def _stored(core: Core, macros: Macros, known: Known, message: Message, stream: 
     if history is None:
         return b""
     group = Name(macros.panel).prefix(-1).value
+    if not known.is_listed:  # since this start, results came only from those that are remembered
+        known.is_listed = True
+        known.streams.update(history.streams(message.topic)[: MAX_STREAMS - len(known.streams)])
     for other in known.streams | known.record.results.keys():
         if other == stream or message.time >= known.quiet.get(other, _END) or not other.startswith(group):
             continue
