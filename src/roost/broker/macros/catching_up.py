@@ -21,27 +21,21 @@ from typing import Final
 
 from roost.broker.core import Core
 from roost.broker.macros.catch_up import CatchUp
-from roost.broker.macros.macros import MAX_LEFT, Cause, Known, Macros, Place, cause_in, sample_of_message
+from roost.broker.macros.finding import END, PART, find_results, recall, stored, streams_of, to_come
+from roost.broker.macros.macros import MAX_LEFT, Cause, Known, Macros, Place, sample_of_message
 from roost.broker.macros.processing import act, mark, proceed, publish_result
-from roost.broker.message import Message
 from roost.broker.recall import History
 from roost.broker.since import Since
 from roost.errors import BadMacro
 from roost.machine.bucket import Bucket
 from roost.machine.contract import SECOND, Effect, Note
-from roost.naming.name import Name
 from roost.process.definition import PREFIX
 from roost.process.effects import Publish
-from roost.process.macro import MAX_POSITION, MAX_ROOTS, Macro
+from roost.process.macro import MAX_POSITION, Macro
 from roost.process.parsing import sample_of
 from roost.process.processor import Processor
 from roost.process.sample import Sample
-from roost.repo.numbering import key_of
-from roost.wire.lineage import MAX_AFTER
 
-MAX_RESULTS: Final = 100_000  # of a stream that are looked through
-_PART: Final = 100  # readings of a stream that are read at a time
-_END: Final = (1 << 63) - 1
 _UNLIMITED: Final = 1 << 40  # runs per second: what was missed came at its own times, not all at once
 
 
@@ -78,9 +72,9 @@ def take_up(core: Core, macros: Macros, catching: CatchUp, names: list[str], now
         macro.rate = Bucket(_UNLIMITED, SECOND, _UNLIMITED, now)
         catching.since[name] = known.record.since
         if core.history is not None and macros.tree is not None:
-            _find_results(core.history, macros, known)
-            _recall(core.history, macro)
-            _hand_out(core, macros, known, macro.topic, now)
+            find_results(core.history, macros, known)
+            recall(core.history, macro)
+            _hand_out(core, macros, known, now)
 
 
 def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
@@ -165,13 +159,9 @@ def present_of(core: Core, filters: list[str]) -> tuple[tuple[bytes, int], ...]:
     history = core.history
     if history is None:
         return ()
-    streams = _streams(history, filters)
+    streams = streams_of(history, filters)
     numbers = [(stream, history.present(stream)) for stream in streams[:MAX_POSITION]]
     return tuple(sorted([(stream, number) for stream, number in numbers if number > 0]))
-
-
-def _streams(history: History, filters: list[str]) -> list[bytes]:
-    return list(dict.fromkeys([stream for each in filters for stream in history.streams(each.encode())]))
 
 
 def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> None:
@@ -188,39 +178,12 @@ def _publish(core: Core, macros: Macros, effects: list[Effect], now: int) -> Non
     _set_off(core, macros, fresh, now)
 
 
-def _find_results(history: History, macros: Macros, known: Known) -> None:
-    """Find out what has its result: those that are behind what the record includes. Ours come after all of others.
-
-    What another node published behind a hole does not count: the hole stays if that node is gone, and what was in it
-    would come after what is behind it. It is made again, and its twin is told by its cause.
-    """
-    topic = PREFIX + known.record.name
-    published: dict[Cause, list[Place]] = {}
-    known.counted = {}
-    for stream in history.streams(topic.encode()):
-        is_ours = stream == macros.stream_of(topic)
-        first = known.record.results.get(stream, 0) + 1
-        last = max(history.present(stream), first - 1)
-        for number, message in _read(history, stream, first, _END, MAX_RESULTS):
-            if number > last + 1 and not is_ours:
-                break
-            last = max(last, number)
-            if message is not None and message.lineage:
-                published.setdefault(cause_in(message), []).append((stream, number))
-        if last and not is_ours:
-            known.counted[stream] = last
-    after = [Name(key_of(stream, last)) for stream, last in known.counted.items()]
-    known.published, known.after = published, tuple(after[:MAX_AFTER])
-
-
-def _hand_out(core: Core, macros: Macros, known: Known, topic: str, now: int) -> None:
-    """Have macros that run already process what is published and still to come to them: new results would overtake it."""
+def _hand_out(core: Core, macros: Macros, known: Known, now: int) -> None:
+    """Have macros that run already process results that are still to come: new ones would overtake them."""
     history = core.history
-    if history is None or not macros.processor.touches(topic):
+    if history is None or not macros.processor.touches(PREFIX + known.record.name):
         return
-    lasts = {**known.counted, macros.stream_of(topic): macros.last_result(topic)}
-    streams = [_stored(history, stream, last) for stream, last in lasts.items()]
-    _set_off(core, macros, list(merge(*streams, key=_order)), now)
+    _set_off(core, macros, list(merge(*to_come(history, macros, known), key=_order)), now)
 
 
 def _set_off(core: Core, macros: Macros, results: list[Sample], now: int) -> None:
@@ -228,15 +191,6 @@ def _set_off(core: Core, macros: Macros, results: list[Sample], now: int) -> Non
     if results:
         act(core, macros, macros.processor.arrived(results, now), now)
     macros.samples = []  # what their own results set off they had
-
-
-def _recall(history: History, macro: Macro) -> None:
-    """Know which results of other macros were processed: the same, as another node has published it, is not to be."""
-    for stream in _streams(history, [each for each in macro.filters if each.startswith(PREFIX)]):
-        high = macro.seen.get(stream, 0)
-        for number, message in _read(history, stream, max(1, high - MAX_ROOTS + 1), high, MAX_ROOTS):
-            if message is not None:
-                macro.is_twin(sample_of_message(message, stream, number))
 
 
 def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
@@ -249,7 +203,7 @@ def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
             for stream in history.streams(filter_.encode()):
                 if stream not in macro.seen:
                     macro.seen[stream] = history.first(stream, Since(time=since)) - 1
-                lows[stream] = min(macro.seen[stream] + 1, lows.get(stream, _END))
+                lows[stream] = min(macro.seen[stream] + 1, lows.get(stream, END))
                 looked.append((filter_, stream))
     for filter_, stream in looked:  # what is in later pieces is not to be looked back on
         catching.side.window.expect(Sample("", 0, None, stream=stream, number=lows[stream]), [filter_])
@@ -276,15 +230,12 @@ def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample
     They are of macros that run here or catch up, and those of other nodes that were made again.
     """
     streams: list[list[Sample]] = []
-    waiting = [*[each for messages in macros.inserting.values() for each in messages], *macros.unplaced]
-    for topic in [PREFIX + name for name in [*macros.processor.macros(), *side.macros()]]:
-        if side.touches(topic):
-            mine = [each for each in waiting if each.topic == topic.encode()]
-            stream, next_ = macros.stream_of(topic), macros.last_result(topic) - len(mine) + 1
-            streams.append([*_stored(history, stream, next_ - 1), *_samples(stream, enumerate(mine, next_))])
+    for name in [*macros.processor.macros(), *side.macros()]:
+        if side.touches(PREFIX + name):
+            streams += to_come(history, macros, macros.known[name])
     for stream, top in _tops(side).items():
         if not stream.startswith(macros.panel):
-            streams.append(_stored(history, stream, top))
+            streams.append(stored(history, stream, top))
     return list(merge(*streams, key=_order))
 
 
@@ -304,15 +255,6 @@ def _pass_by(side: Processor) -> None:
             macro.pass_by(stream, top)
 
 
-def _stored(history: History, stream: bytes, high: int) -> list[Sample]:
-    """What is here of a stream, up to a number, and was not handed on."""
-    return _samples(stream, _read(history, stream, history.present(stream) + 1, high, MAX_RESULTS))
-
-
-def _samples(stream: bytes, messages: Iterable[tuple[int, Message | None]]) -> list[Sample]:
-    return [sample_of_message(message, stream, number) for number, message in messages if message is not None]
-
-
 def _left(published: dict[Cause, list[Place]]) -> dict[Cause, list[Place]]:
     """The results of which the causes have not come again: those may be there twice, or later than their results."""
     left = [(cause, places) for cause, places in published.items() if places]
@@ -321,21 +263,10 @@ def _left(published: dict[Cause, list[Place]]) -> dict[Cause, list[Place]]:
 
 def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[tuple[Sample, bool]]:
     """The samples of a stream; a large one comes without its payload, and is told of: there may be many streams."""
-    while low <= high and (part := history.outlines(stream, low, high, _PART)):
+    while low <= high and (part := history.outlines(stream, low, high, PART)):
         for number, message, is_large in part:
             if message is not None:
                 yield sample_of_message(message, stream, number), is_large
-        low = part[-1][0] + 1
-
-
-def _read(history: History, stream: bytes, low: int, high: int, limit: int) -> Iterator[tuple[int, Message | None]]:
-    count = 0
-    while low <= high and count < limit:
-        part = history.read(stream, low, high, _PART)
-        if not part:
-            return
-        yield from part
-        count += len(part)
         low = part[-1][0] + 1
 
 
