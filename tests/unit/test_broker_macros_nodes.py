@@ -9,7 +9,6 @@ from tests.broker_macros_world import MacroStreet, lineage_of, macro
 from tests.nodes_world import Node, panel_of
 
 from roost.broker.macros import claiming
-from roost.broker.macros.catch_up import PIECE
 from roost.broker.message import Message
 from roost.naming import Name
 from roost.process.definition import Definition
@@ -204,57 +203,6 @@ def test_results_behind_a_hole_do_not_come_before_what_was_in_it() -> None:
     assert bob.payloads() == [b"-7"], "what came twice is told once"
 
 
-@pytest.mark.parametrize("piece", [1, PIECE])
-@pytest.mark.parametrize("seed", range(40))
-def test_every_reading_has_one_result_whatever_dies(seed: int, piece: int) -> None:
-    street = MacroStreet(seed, 3, piece)
-    chance = street.random
-    each = macro("each", "0 * Noctua.topic('hall/a') + Math.random()")  # for each cause another, wherever it runs
-    street.define(1, each, macro("twice", "2 * Noctua.topic('Noctua/each')"))
-    street.live(8)
-    bob = street.nodes[2].connect(b"bob")
-    bob.subscribe(b"Noctua/each")
-    eve = street.nodes[2].connect(b"eve")
-    eve.subscribe(b"Noctua/twice")
-    for said in range(30):
-        say(chance.choice(street.alive()), b"%d" % said)
-        for _ in range(chance.randrange(12)):
-            street.step()
-        if chance.random() < 0.1 and len(street.alive()) == 3:
-            chance.choice(street.nodes[:2]).die()
-        elif chance.random() < 0.2 and len(street.alive()) < 3:
-            next(node for node in street.nodes if not node.is_alive).rise()
-        if chance.random() < 0.3:
-            street.wait(chance.random() * 3)
-        if chance.random() < 0.1:
-            street.live(8)
-    for node in street.nodes:
-        if not node.is_alive:
-            node.rise()
-    street.live(14)
-    readings = sum(len(held) for name, held in street.nodes[2].streams.items() if held[0].topic == b"hall/a")
-    assert len(set(causes(street.results("each")))) == readings
-    got = bob.payloads()
-    assert len(got) == len(set(got)) == readings
-    assert {each.payload for each in street.results("each")} == set(got)
-    caused = {each.payload: numbered(causes([each])[0]) for each in street.results("each")}
-    last: dict[bytes, int] = {}
-    for stream, number in [caused[payload] for payload in got]:  # in the order of the readings of each stream
-        assert number > last.get(stream, 0)
-        last[stream] = number
-    assert len(street.runners("each")) == len(street.runners("twice")) == 1
-    assert set(causes(street.results("twice"))) == set(causes(street.results("each")))
-    assert len(eve.payloads()) == readings
-    for node in street.nodes:  # who comes later gets each of them once, wherever they are
-        late = node.connect(b"late")
-        late.subscribe(b"$since/1/Noctua/each")
-        street.live(1)
-        past = late.payloads()
-        assert len(past) == len(set(past)) == readings
-        assert set(past) == set(got)
-        assert len(street.macros(node.number).history.latest("Noctua/each", 100)) == readings
-
-
 def test_a_node_that_was_restarted_knows_results_that_came_before() -> None:
     street = MacroStreet(4, 3)
     street.define(1, MINUS)
@@ -306,3 +254,58 @@ def test_who_runs_a_macro_says_from_which_reading_on_a_change_holds_that_another
     assert not known.is_asked
     assert list(known.record.effective.values()) == [3]
     assert street.macros(1).known["minus"].record.effective == known.record.effective
+
+
+def test_who_cannot_hear_each_other_both_run_a_macro_and_the_later_claim_counts_when_they_can() -> None:
+    street = MacroStreet(13)
+    street.define(1, macro("count", "[Noctua.topic('hall/a'), Noctua.state.n = (Noctua.state.n || 0) + 1]"))
+    street.live(8)
+    first, second = street.nodes
+    ears = [node.connect(b"ear", keep_alive=0) for node in street.nodes]
+    for ear in ears:
+        ear.subscribe(b"Noctua/count")
+    first.is_cut_off = True
+    street.live(10)
+    assert street.runners("count") == [1, 2]
+    say(first, b"1")
+    say(second, b"2")
+    street.live(1)
+    assert [ear.payloads() for ear in ears] == [[b"[1,1]"], [b"[2,1]"]]
+    first.is_cut_off = False
+    street.live(8)
+    assert street.runners("count") == [2]
+    say(first, b"3")
+    street.live(1)
+    heard = [ear.payloads() for ear in ears]
+    assert heard[0] == [b"[2,1]", b"[3,3]"], "the state of the other node: two results have the number 1"
+    assert [each[-1] for each in heard] == [b"[3,3]", b"[3,3]"], "it has counted each reading once"
+    assert len(heard[1]) == 2
+    assert len(set(causes(street.results("count")))) == 3 < len(street.results("count"))
+
+
+def test_a_swap_from_another_node_under_load_leaves_no_reading_of_a_chain_out() -> None:
+    street = MacroStreet(14, 3)
+    street.define(1, macro("each", "1 * Noctua.topic('hall/a')"), macro("twice", "2 * Noctua.topic('Noctua/each')"))
+    street.live(8)
+    eve = street.nodes[2].connect(b"eve", keep_alive=0)
+    eve.subscribe(b"Noctua/twice")
+    for number in range(60):
+        say(street.nodes[number % 3], b"%d" % number)
+        for _ in range(street.random.randrange(6)):
+            street.step()
+        if number == 20:
+            street.define(2, macro("each", "-1 * Noctua.topic('hall/a')"))
+        if number == 40:
+            street.define(3, macro("twice", "-2 * Noctua.topic('Noctua/each')"))
+    street.live(4)
+    readings = {(stream, n) for stream in street.nodes[0].streams_of(b"hall/a") for n in range(1, 21)}
+    for name in ("each", "twice"):
+        results = street.results(name)
+        versions = {numbered(cause): lineage_of(each).job for each, cause in zip(results, causes(results), strict=True)}
+        assert len(results) == len(versions)
+        assert set(versions) == readings
+        assert {job[-1] for job in versions.values()} == {"1", "2"}
+        if name == "each":
+            effective = street.macros(1).find(name).record.effective
+            assert all((job[-1] == "2") == (n > effective.get(stream, 0)) for (stream, n), job in versions.items())
+    assert len(eve.payloads()) == len(readings)

@@ -24,8 +24,11 @@ PATH = [(50 + 40 * math.sin(2 * math.pi * step / 39), 95 - 90 * step / 39) for s
 RSSI = Reference("person/rssi")
 
 
-def program_of(code: str) -> Program:
-    program = JavaScript().load(code % json.dumps(BEACONS), Limits(time_ms=5000))
+CLAMPED = FIGURE_15.replace("fade = TX", "d = Math.max(d, 1); fade = TX")
+
+
+def program_of(code: str, beacons: list[tuple[int, int]] = BEACONS) -> Program:
+    program = JavaScript().load(code % json.dumps(beacons), Limits(time_ms=5000))
     assert program.explore() == (RSSI,)
     return program
 
@@ -62,3 +65,18 @@ def test_as_many_densities_are_worked_out_as_there_are_cells_for_each_beacon() -
     program = program_of(counting)
     for beacons in range(1, 9):
         assert ran(program, rssi_at(50, 50, beacons)) == [CELLS * beacons]
+
+
+def test_there_is_no_place_where_every_product_underflows() -> None:
+    """The running maximum of figure 15 starts at 0, and nothing is above that: an erratum of the paper."""
+    deaf: list[Plain] = [-400.0] * len(BEACONS)
+    assert ran(program_of(FIGURE_15), deaf) == [None, None]
+
+
+def test_somebody_right_under_a_beacon_is_looked_for_elsewhere_unless_the_distance_is_clamped() -> None:
+    """A distance of 0 gives the true cell a density of 0: another one."""
+    beacons = [(5, 95), (95, 5), (5, 5)]
+    distances = [math.hypot(5 - x, 95 - y) for x, y in beacons]
+    heard: list[Plain] = [-40 - 25 * math.log10(max(1, each)) for each in distances]
+    assert ran(program_of(FIGURE_15, beacons), heard) != [5, 95]
+    assert ran(program_of(CLAMPED, beacons), heard) == [5, 95]

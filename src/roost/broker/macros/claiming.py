@@ -5,9 +5,9 @@
 
 A claim stands in the macro's record with its time, and of two the later one counts, at every node. A node that starts
 waits for what others say, for its macros may have moved meanwhile (`SETTLE`). Where a macro stands counts once all
-results are here that this includes: a record is small and comes sooner than they do, and if its node dies in between,
-what they were made of is processed again. Two nodes that cannot hear each other may
-both run a macro; their results have the same causes, and by these who gets both can tell.
+results are here that this includes, its own and those of other macros that it has processed: a record is small and
+comes sooner than they do, and if its node dies in between, what they were made of is processed again. Two nodes that
+cannot hear each other both run a macro; their results have the same causes, and by these who gets both can tell.
 """
 
 from __future__ import annotations
