@@ -13,7 +13,7 @@ from tests.loops import run
 
 import roost
 from roost.errors import BadConfig, BadPacket, InvalidInput, TimedOut
-from roost.host.blobs import MAX_UNTAKEN, BlobGroup
+from roost.host.blobs import MAX_UNTAKEN, BlobGroup, Receipt
 from roost.host.client import GroupConnection
 from roost.naming import Name
 from roost.pubsub.blobs.items import Item
@@ -183,6 +183,25 @@ def test_what_cannot_be_published_is_refused_and_the_next_is_not() -> None:
 
 
 # -- the past
+
+
+def test_what_cannot_be_published_takes_the_receipt_of_nobody_who_publishes_at_the_same_time(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with join("/radar", tmp_path) as radar, asyncio.timeout(10):
+            good, bad, last = await asyncio.gather(
+                radar.publish("/good", b"1"),
+                radar.publish("/" + "x" * 9000, b"2"),
+                radar.publish("/last", b"3"),
+                return_exceptions=True,
+            )
+            assert isinstance(bad, BadPacket)
+            assert [each.name for each in (good, last) if isinstance(each, Receipt)] == [
+                Name.parse("/good"),
+                Name.parse("/last"),
+            ]
+            assert (await radar.publish("/after", b"4")).name == Name.parse("/after")
+
+    run(test)
 
 
 def test_who_joins_late_gets_the_latest_of_each_name_or_what_is_not_too_old() -> None:

@@ -78,7 +78,7 @@ class Receipt:
         return self.stream.name
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Publishing:
     receipt: Receipt | None = None
 
