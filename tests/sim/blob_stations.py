@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roost.forwarding.endpoint import Endpoint
 from roost.naming import Name
-from roost.pubsub.blobs.carrying import Carrying
+from roost.pubsub.blobs.carrying import MAX_BYTES, Carrying
 from roost.pubsub.blobs.items import Deliver, Item
 from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.member import BlobMember
@@ -35,13 +35,15 @@ def member(
     verifier: Checker = ACCEPT_ANY,
     checkers: Checkers = SAME,
     riding: int = 6000,
+    version: int = 3,
+    max_carried_bytes: int = MAX_BYTES,
 ) -> Build:
     """A member with its subscriptions."""
 
     def build(boot: Boot) -> Resident[BlobMember]:
         ledger = Ledger("ledger", boot.disk.get("ledger", b""))
         seat = Seat(
-            MappedSvs(GROUP, SvsSettings(), DIGEST, boot.randomness, ledger, max_riding_bytes=riding),
+            MappedSvs(GROUP, SvsSettings(version=version), DIGEST, boot.randomness, ledger, max_riding_bytes=riding),
             verifier,
             None,
             checkers,
@@ -51,7 +53,7 @@ def member(
             Name.parse(node),
             Layers.by(DIGEST),
             boot.randomness,
-            carrying=Carrying(DIGEST) if carries else None,
+            carrying=Carrying(DIGEST, max_bytes=max_carried_bytes) if carries else None,
             places=Places(Ledger("places", boot.disk.get("places", b""))) if durable else None,
             max_untaken=max_untaken,
             max_untaken_bytes=max_untaken_bytes,

@@ -46,7 +46,7 @@ from roost.pubsub.blobs.places import Places
 from roost.pubsub.blobs.publisher import Discard, Layers, Published
 from roost.pubsub.blobs.sealing import BlobSealing
 from roost.pubsub.blobs.seat import Checkers, Seat
-from roost.pubsub.blobs.wanted import PREFETCH_MS, Wanted
+from roost.pubsub.blobs.wanted import PATIENCE_MS, PREFETCH_MS, Wanted
 from roost.sync.ledger import Ledger
 from roost.sync.port import Stream
 from roost.sync.svs_settings import SvsSettings
@@ -217,13 +217,15 @@ class BlobGroup(Residence[BlobMember]):
         latest: bool = False,
         in_order: bool = True,
         in_pieces: bool = False,
+        patience_ms: int = PATIENCE_MS,
     ) -> Feed:
         """Get what is published below a name, by whomever, and what was before; `async for` over it, or a `callback`.
 
         `max_size_bytes`, `max_age_ms` and `pattern` (`/position/*/**`) decide before anything is fetched. Of the past,
         `since` ("24h", a datetime) takes what is not older, and `latest` the last of each name of each producer. Not
         `in_order`, items come as soon as they are there. `in_pieces`, blobs of several packets come without their
-        content, which `pieces` gets.
+        content, which `pieces` gets. What nobody has of the past holds up what is behind it for `patience_ms`, 0:
+        without end.
         """
         wanted = Wanted(
             as_name(topic),
@@ -235,6 +237,7 @@ class BlobGroup(Residence[BlobMember]):
             latest=latest,
             in_order=in_order,
             in_pieces=in_pieces,
+            patience_ms=patience_ms,
         )
         return self._feed(wanted, callback)
 
@@ -252,6 +255,7 @@ class BlobGroup(Residence[BlobMember]):
         latest: bool = False,
         in_order: bool = True,
         in_pieces: bool = False,
+        patience_ms: int = PATIENCE_MS,
     ) -> Feed:
         """Get what one node publishes, or all nodes below a name; with `prefetch`, asked for before it is there.
 
@@ -269,6 +273,7 @@ class BlobGroup(Residence[BlobMember]):
             in_order,
             in_pieces,
             prefetch_ms,
+            patience_ms=patience_ms,
         )
         return self._feed(wanted, callback)
 

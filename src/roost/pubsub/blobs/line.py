@@ -20,7 +20,7 @@ from roost.pubsub.blobs.names import Query
 from roost.pubsub.blobs.wanted import Wanted
 from roost.sync.port import Stream
 
-WINDOW: Final = 16  # numbers under way
+WINDOW: Final = 16  # numbers under way for the first times, and as many that are tried again
 SPAN: Final = 512  # numbers between the first one under way and the last
 BITS: Final = 24
 _MASK: Final = (1 << BITS) - 1
@@ -34,6 +34,9 @@ class Open:
     timer: int
     asked: bool = False  # something that was asked for is not answered yet
     tries: int = 0
+    stubborn: bool = False  # it failed so often that it holds up no others
+    again: bool = False  # it did, and is being tried
+    missed_at: int = 0  # when it failed first although something behind it had come
     disbelieved: int = 0  # how often it came and was refused
     settled: bool = False
     parked: bool = False  # until there is room for it
@@ -60,7 +63,13 @@ class Line:
     tries: int = 0  # rounds of such questions that brought nothing
     inquired: list[Query] = field(default_factory=list)  # queries under way; bound: WINDOW
     open: dict[int, Open] = field(default_factory=dict)  # bound: SPAN
-    unsettled: int = 0  # of those; bound: WINDOW
+    unsettled: int = 0  # of those, but for stubborn ones; bound: WINDOW
+    again: int = 0  # stubborn ones that are being tried; bound: WINDOW
+    due: dict[int, Open] = field(default_factory=dict)  # those that wait until fewer are; bound: SPAN
+    past: int = 0  # how far the stream had come when this began
+    best: int = 0  # the highest number that came
+    heard_at: int = 0  # when something of it came, or was announced
+    probing: bool = False  # whether anything of it is to be had is being found out
     _place: int = 0  # up to which all has been dealt with
     _bits: int = 0  # and which of those behind it; bound: SPAN and what is not taken
 

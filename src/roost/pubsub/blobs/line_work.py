@@ -4,7 +4,7 @@
         └──▶ name unknown ──▶ mapping query ──▶ again
         └──▶ not wanted ──▶ settled
         └──▶ obtained ──▶ settled, delivered when its turn comes, or at once
-                 ├──failed──▶ later, with those who carry; given up if nobody can have it any more
+                 ├──failed──▶ later, with those who carry; given up if nobody can have it any more (`patience`)
                  └──disbelieved──▶ the same, and passed over the `MAX_DISBELIEVED`th time
 
 What is to be done with an item is `deliver`'s. What finds no room in the subscription's `Allowance` is parked until
@@ -16,23 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from roost.machine import MS, Effect, Randomness, Rejected
+from roost.machine import MS, Effect, Note, Randomness, Rejected
 from roost.machine.timetable import Timetable
 from roost.pubsub.blobs.allowance import Allowance
 from roost.pubsub.blobs.directory import MAX_ANSWERED
 from roost.pubsub.blobs.inquiring import Inquiring
 from roost.pubsub.blobs.items import Disbelieved, Item
-from roost.pubsub.blobs.line import Line, Open
+from roost.pubsub.blobs.line import SPAN, WINDOW, Line, Open
 from roost.pubsub.blobs.mapping import Entry
 from roost.pubsub.blobs.names import Query
 from roost.pubsub.blobs.obtaining import Obtaining
+from roost.pubsub.blobs.patience import STUBBORN, is_hopeless, longest_ms, was_silent
 from roost.pubsub.blobs.prefetching import Prefetching
 from roost.pubsub.blobs.seat import Seat
 from roost.pubsub.blobs.surveying import Surveying
 
+PASSED_OVER: Final = "passed over"
 MAX_DISBELIEVED: Final = 3
-_RETRY_LOW_MS: Final = 100
-_RETRY_HIGH_MS: Final = 5000
+_WAKING_MS: Final = 200
 
 HandOn: TypeAlias = Callable[[Line, Item], list[Effect]]
 
@@ -87,6 +88,16 @@ class LineWork:
             self._forget_timer(each.timer)
         self._obtaining.forsake()
 
+    def heard(self, line: Line, now: int) -> None:
+        """Something of its stream came, or is new: what was put off is tried again soon, if that is a while ago."""
+        if was_silent(line, now):
+            for each in line.open.values():
+                if each.stubborn and not (each.asked or each.settled or each.parked):
+                    self._soon(each.timer, now)
+            if line.history is not None and not line.history.over and not line.questions:
+                self._soon(line.timer, now)
+        line.heard_at = now
+
     def tick(self, now: int) -> list[Effect]:
         """Try again what is due."""
         effects: list[Effect] = []
@@ -116,6 +127,7 @@ class LineWork:
 
     def _begin(self, line: Line, now: int) -> list[Effect]:
         effects: list[Effect] = []
+        line.heard_at = line.heard_at or now
         while True:
             while (each := line.open.get(line.turn)) is not None and each.settled:
                 del line.open[line.turn]
@@ -140,21 +152,22 @@ class LineWork:
         each.parked = False
         number = each.number
         if line.had(number) or (line.history is not None and line.history.passes_over(number)):
-            return self._settle(line, each, None)
+            return self._settle(line, each, None, now)
         entry = self._directory.get(line.stream, number)
         if entry is None:
             old = number < self._directory.oldest(line.stream)
             if old and number <= line.vain:
                 self.gone += 1
-                return self._settle(line, each, None)
+                return self._settle(line, each, None, now)
             if old or line.wanted.needs_mapping:
                 return []
         elif not line.wanted.takes(entry, now):
-            return self._settle(line, each, None)
+            return self._settle(line, each, None, now)
         if not self._allowance.may_fetch(line.subscription, is_next=number == line.turn):
             self._allowance.held_up += each.timer not in self._parked
             self._parked[each.timer] = None
             each.parked = True
+            self._release(line, each, now)
             return []
         self._parked.pop(each.timer, None)
         self._reserve(line, each, 0 if entry is None else max(0, entry.size_bytes))
@@ -191,7 +204,9 @@ class LineWork:
                 return self._failed(line, each, now)
             drop = self._prefetching.drop(line.stream, each.number)
             entry = Entry(each.number, item.name, item.published_us, item.size_bytes)
-            settled = self._settle(line, each, item if line.wanted.takes(entry, now) else None)
+            line.best = max(line.best, each.number)
+            settled = self._settle(line, each, item if line.wanted.takes(entry, now) else None, now)
+            self.heard(line, now)
             return drop + settled + self.go_on(line, now)
 
         held = each.tries % 2 == 1 or each.number < self._directory.oldest(line.stream)
@@ -199,11 +214,12 @@ class LineWork:
         in_pieces = line.wanted.in_pieces
         return self._obtaining.obtain(key, obtained, lambda: not each.settled, now, in_pieces=in_pieces, held=held)
 
-    def _settle(self, line: Line, each: Open, item: Item | None) -> list[Effect]:
+    def _settle(self, line: Line, each: Open, item: Item | None, now: int) -> list[Effect]:
         """It needs nothing more; who takes things as they come gets it now."""
         each.settled = True
         each.item = item
-        line.unsettled -= 1
+        line.unsettled -= not each.stubborn
+        self._release(line, each, now)
         self._forget_timer(each.timer)
         self._parked.pop(each.timer, None)
         if item is None or not line.wanted.in_order:
@@ -217,12 +233,52 @@ class LineWork:
 
     def _failed(self, line: Line, each: Open, now: int) -> list[Effect]:
         """It could not be had: give it up if it cannot be, or try again later."""
-        if each.tries >= 2 and each.number < self._directory.oldest(line.stream):
+        if line.best > each.number and not each.missed_at:
+            each.missed_at = now
+        hopeless = is_hopeless(line, each, self._seat.naming.version, now)
+        if hopeless or (each.tries >= STUBBORN and each.number < self._directory.oldest(line.stream)):
             self.gone += 1
-            return self._settle(line, each, None) + self.go_on(line, now)
-        self._later(each.timer, each.tries, now)
+            told = (("stream", str(line.stream.name)), ("number", each.number))
+            noted: list[Effect] = [Note(PASSED_OVER, told)] if hopeless else []
+            return noted + self._settle(line, each, None, now) + self.go_on(line, now)
+        self._release(line, each, now)
+        self._later(each.timer, each.tries, now, now - line.heard_at)
         each.tries += 1
-        return []
+        if each.tries < STUBBORN:
+            return []
+        line.unsettled -= not each.stubborn
+        each.stubborn = True
+        return self.go_on(line, now) + self._probe(line, now, held=each.tries % 2 == 1)
+
+    def _release(self, line: Line, each: Open, now: int) -> None:
+        """A number that was tried again is not any more: the next one may be."""
+        line.due.pop(each.number, None)
+        if not each.again:
+            return
+        each.again = False
+        line.again -= 1
+        while line.due:
+            other = line.due.pop(next(iter(line.due)))
+            if not other.settled:
+                self._timers.set(other.timer, now)
+                return
+
+    def _probe(self, line: Line, now: int, *, held: bool) -> list[Effect]:
+        """Where there is no room to look further, find out whether something behind that is to be had."""
+        if len(line.open) < SPAN or line.best >= line.next or line.next > line.high or line.probing:
+            return []
+        line.probing = True
+        number = line.high
+
+        def obtained(item: Item | Disbelieved | None, now: int) -> list[Effect]:
+            line.probing = False
+            if isinstance(item, Item) and not line.over:
+                line.best = max(line.best, number)
+                self.heard(line, now)
+            return []
+
+        key = (line.stream, number)
+        return self._obtaining.obtain(key, obtained, lambda: not line.over, now, in_pieces=True, held=held)
 
     def _disbelieved(self, line: Line, each: Open, reason: str, now: int) -> list[Effect]:
         """It came and was refused: try what others have of it, a few times."""
@@ -232,12 +288,18 @@ class LineWork:
         self.disbelieved += 1
         told = f"number {each.number} of {line.stream.name} is passed over, it was refused {MAX_DISBELIEVED} times: "
         rejected = Rejected(str(self._seat.naming.group), told + reason)
-        return [rejected, *self._settle(line, each, None), *self.go_on(line, now)]
+        return [rejected, *self._settle(line, each, None, now), *self.go_on(line, now)]
 
     def _again(self, line: Line, each: Open, now: int) -> list[Effect]:
         """Try a number again that could not be had, or whose name could not; now and then ask whether there is hope."""
         if each.parked:
             return []
+        if each.stubborn and not each.again:
+            if line.again >= WINDOW:
+                line.due[each.number] = each
+                return []
+            each.again = True
+            line.again += 1
         if each.tries % 4 == 2:
             return self._query_for(line, Query(each.number, each.number), now, held=False)
         effects = self._consider(line, each, now)
@@ -301,9 +363,12 @@ class LineWork:
         self._timers.drop(timer)
         self._timed.pop(timer, None)
 
-    def _later(self, timer: int, tries: int, now: int) -> None:
-        longest = min(_RETRY_LOW_MS << min(tries + 1, 10), _RETRY_HIGH_MS)
+    def _later(self, timer: int, tries: int, now: int, silent: int) -> None:
+        longest = longest_ms(tries, silent)
         self._timers.set(timer, now + self._randomness.randint(longest // 2 * MS, longest * MS))
+
+    def _soon(self, timer: int, now: int) -> None:
+        self._timers.set(timer, now + self._randomness.randint(0, _WAKING_MS * MS))
 
 
 def _within(line: Line, query: Query) -> list[Open]:

@@ -11,8 +11,9 @@ the past (`History`), so who is slow holds up nobody else; what several want at 
 delivered and not `taken`, or so many bytes of it wait.
 
 What nobody answers for is asked again, later each time, without end: its holder may be out of reach. Every other time
-it is asked of members that carry what others published. Only what its producer says it has no more (`oldest`), and
-nobody carries, is given up; and what came a few times in packets of its producer and was refused for what is inside.
+it is asked of members that carry what others published. What its producer says it has no more (`oldest`), and nobody
+carries, is given up; so is what is hopeless (`roost.pubsub.blobs.patience`), and what came a few times in packets of
+its producer and was refused for what is inside.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ class Subscriber:
         """Begin with a stream, if it is wanted at all."""
         if not wanted.concerns(stream.name):
             return
-        line = Line(subscription, wanted, stream, high)
+        line = Line(subscription, wanted, stream, high, past=high)
         self._work.add(line)
         line.begin(0 if wanted.keys else self.places.get(wanted, stream))
         if wanted.since_us or wanted.latest:
@@ -226,7 +227,7 @@ class Subscriber:
         return {
             **self.seat.sizes(),
             "prefetched": (len(self._prefetching) + self._obtaining.ahead, 2 * MAX_PREFETCH * max(1, len(self._highs))),
-            "under way": (len(self._obtaining), WINDOW * lines),
+            "under way": (len(self._obtaining), (2 * WINDOW + 1) * lines),
             "waiting bytes": self.allowance.size,
             "open": (len(self._work), (SPAN + 1) * lines),
         }
@@ -257,6 +258,8 @@ class Subscriber:
         for subscription in list(self._subscriptions):
             line = self._lines.get((subscription, stream))
             if line is not None:
+                if self._highs[stream] > line.high:
+                    self._work.heard(line, now)
                 line.high = self._highs[stream]
                 effects += self._work.go_on(line, now)
         return effects + self._look_ahead(stream, now)

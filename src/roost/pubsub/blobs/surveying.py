@@ -33,14 +33,14 @@ class _Round:
 
 
 class Surveying:
-    """Goes on with a line by `go_on`, at once, or `later` than now, by its timer and how often that was."""
+    """Goes on with a line by `go_on`, at once, or `later` than now, by its timer, how often that was, and how long it was silent."""
 
     def __init__(
         self,
         directory: Directory,
         inquiring: Inquiring,
         go_on: Callable[[Line, int], list[Effect]],
-        later: Callable[[int, int, int], None],
+        later: Callable[[int, int, int, int], None],
     ) -> None:
         self._directory: Final = directory
         self._inquiring: Final = inquiring
@@ -49,6 +49,7 @@ class Surveying:
 
     def survey(self, line: Line, history: History, now: int) -> list[Effect]:
         """Ask what has to be asked next; once nothing has, the line goes on from where it begins."""
+        line.heard_at = line.heard_at or now
         queries = history.queries(line.stream, self._directory, lambda entry: line.wanted.takes(entry, now))
         if history.over:
             line.next = line.turn = max(line.next, history.first)
@@ -74,6 +75,7 @@ class Surveying:
             return []
         line.tries = 0 if round_.fresh else line.tries + 1
         if round_.fresh:
+            line.heard_at = now
             return self._go_on(line, now)
         lost = round_.queries[-1].high < self._directory.oldest(line.stream)
         if round_.held and (round_.answered or lost):
@@ -82,5 +84,5 @@ class Surveying:
             return self._go_on(line, now)
         if round_.answered:
             return self._go_on(line, now)
-        self._later(line.timer, line.tries, now)
+        self._later(line.timer, line.tries, now, now - line.heard_at)
         return []

@@ -9,6 +9,7 @@ for any number of them, from the first component of the name on.
 
 Of what a producer published before, `since_us` wants what is not older, `latest` the last of each of its names; what it
 publishes later is wanted in any case (`roost.pubsub.blobs.history`). `in_order` or as it comes, whole or `in_pieces`.
+What nobody has holds up what is behind it for `patience_ms` (`roost.pubsub.blobs.patience`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ MAX_PREFETCH: Final = 16
 PREFETCH_MS: Final = 4000
 MIN_PREFETCH_MS: Final = 100
 MAX_PREFETCH_MS: Final = 60_000
+PATIENCE_MS: Final = 60_000
 _US: Final = 1000
 
 
@@ -49,12 +51,13 @@ class Wanted:
     in_pieces: bool = False
     prefetch_ms: int = PREFETCH_MS  # how long such an Interest waits before it is asked again
     keys: bool = False  # only content keys, which nobody else gets
+    patience_ms: int = PATIENCE_MS  # 0: without end
 
     def __post_init__(self) -> None:
         if (self.topic is None) == (self.producer is None):
             raise BadConfig("a subscription is to a topic or to a producer: give one of them")
-        if min(self.max_size_bytes, self.max_age_ms, self.since_us) < 0:
-            raise BadConfig("max_size_bytes, max_age_ms and since_us are above 0, or 0 for no limit")
+        if min(self.max_size_bytes, self.max_age_ms, self.since_us, self.patience_ms) < 0:
+            raise BadConfig("max_size_bytes, max_age_ms, since_us and patience_ms are above 0, or 0 for no limit")
         if not 0 <= self.prefetch <= MAX_PREFETCH or (self.prefetch and self.needs_mapping):
             raise BadConfig(f"prefetch is 0 to {MAX_PREFETCH}, and for a producer of whom all is wanted: no filters")
         if not MIN_PREFETCH_MS <= self.prefetch_ms <= MAX_PREFETCH_MS:
