@@ -52,6 +52,7 @@ class Line:
     wanted: Wanted
     stream: Stream
     high: int = 0
+    identity: bytes = b""  # by which its place is kept
     timer: int = 0
     over: bool = False  # nobody wants it any more
     next: int = 1  # to be looked at

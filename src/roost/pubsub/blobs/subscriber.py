@@ -65,6 +65,7 @@ class Subscriber:
         self._durable: Final = places is not None
         self.allowance: Final = Allowance(max_untaken, max_untaken_bytes)
         self._subscriptions: Final[dict[int, Wanted]] = {}  # bound: those who subscribe
+        self._identities: Final[dict[int, bytes]] = {}  # of those
         self._last = 0
         self._highs: Final[dict[Stream, int]] = {}  # bound: the streams of the group, as sync has it
         self._lines: Final[dict[tuple[int, Stream], Line]] = {}  # bound: subscriptions × streams
@@ -105,6 +106,9 @@ class Subscriber:
         """Want something; returns the number of the subscription. Call `resume` then."""
         self._last += 1
         self._subscriptions[self._last] = wanted
+        taken = set(self._identities.values())
+        candidates = map(wanted.identity, range(len(taken) + 1))
+        self._identities[self._last] = next(each for each in candidates if each not in taken)
         self.allowance.open(self._last)
         for stream, high in self._highs.items():
             self._draw(self._last, wanted, stream, high)
@@ -118,6 +122,7 @@ class Subscriber:
     def unsubscribe(self, subscription: int) -> None:
         """Want it no longer. Call `resume` then."""
         self._subscriptions.pop(subscription, None)
+        self._identities.pop(subscription, None)
         self.allowance.close(subscription)
         for key in [key for key in self._lines if key[0] == subscription]:
             self._work.drop(self._lines.pop(key))
@@ -139,7 +144,7 @@ class Subscriber:
         was_full = not self.allowance.has_room(subscription)
         self.allowance.take(subscription, len(item.blob))
         line.deal(item.number)
-        effects = self.places.keep(line.wanted, line.stream, line.kept) if self._durable else []
+        effects = self.places.keep(line.identity, line.stream, line.kept) if self._durable else []
         if was_full or self._work.is_parked:
             for each in [line for line in self._lines.values() if line.subscription == subscription]:
                 effects += self._work.go_on(each, now)
@@ -171,9 +176,9 @@ class Subscriber:
         """Begin with a stream, if it is wanted at all."""
         if not wanted.concerns(stream.name):
             return
-        line = Line(subscription, wanted, stream, high, past=high)
+        line = Line(subscription, wanted, stream, high, self._identities[subscription], past=high)
         self._work.add(line)
-        line.begin(0 if wanted.keys else self.places.get(wanted, stream))
+        line.begin(0 if wanted.keys or wanted.replay else self.places.get(line.identity, stream))
         if wanted.since_us or wanted.latest:
             line.history = History(line.next, high, wanted.since_us, latest=wanted.latest)
         self._lines[subscription, stream] = line

@@ -52,6 +52,7 @@ class Wanted:
     prefetch_ms: int = PREFETCH_MS  # how long such an Interest waits before it is asked again
     keys: bool = False  # only content keys, which nobody else gets
     patience_ms: int = PATIENCE_MS  # 0: without end
+    replay: bool = False  # begin as if none of it had been dealt with before
 
     def __post_init__(self) -> None:
         if (self.topic is None) == (self.producer is None):
@@ -70,11 +71,14 @@ class Wanted:
         """Whether an entry is needed to decide."""
         return self.producer is None or bool(self.max_size_bytes or self.max_age_ms or self.pattern is not None)
 
-    @property
-    def identity(self) -> bytes:
-        """By which it is known again after a restart: what is wanted, not how it is asked for, nor since when."""
+    def identity(self, ordinal: int) -> bytes:
+        """By which it is known again after a restart: what is wanted, not how it is asked for, nor since when.
+
+        Those that are the same have an ordinal each, from 0 on.
+        """
         parts: list[object] = [self.topic, self.producer, self.pattern, self.max_size_bytes, self.max_age_ms]
         parts += [word for word, holds in (("latest", self.latest), ("any order", not self.in_order)) if holds]
+        parts += [ordinal] if ordinal else []
         return sha256("\n".join(map(str, parts)).encode()).digest()[:8]
 
     def concerns(self, node: Name) -> bool:
