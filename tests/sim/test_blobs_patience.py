@@ -1,4 +1,4 @@
-"""What nobody has holds up nothing for good, is asked for ever more seldom, and is had as soon as somebody brings it."""
+"""What nobody has holds up nothing for good, is asked for ever more seldom, and had as soon as somebody brings it."""
 
 from __future__ import annotations
 

@@ -160,6 +160,47 @@ def test_who_subscribes_again_gets_neither_twice_nor_too_little(tmp_path: Path) 
     run(test)
 
 
+def test_of_two_that_want_the_same_the_slow_one_gets_the_rest_after_a_restart(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with join("/radar") as radar:
+            for number in range(6):
+                await radar.publish(f"/position/{number}", b"%d" % number)
+            async with join("/desk", tmp_path) as desk:
+                fast, slow = desk.subscribe("/position"), desk.subscribe("/position")
+                assert [(await anext(fast)).blob for _ in range(6)] == [b"%d" % number for number in range(6)]
+                assert (await anext(slow)).blob == b"0"
+            async with join("/desk", tmp_path) as desk:
+                fast, slow = desk.subscribe("/position"), desk.subscribe("/position")
+                assert [(await anext(slow)).blob for _ in range(5)] == [b"%d" % number for number in range(1, 6)]
+                assert not fast.waiting
+                again = desk.subscribe("/position", replay=True)
+                assert [(await anext(again)).blob for _ in range(6)] == [b"%d" % number for number in range(6)]
+
+    run(test)
+
+
+def test_what_was_dealt_with_comes_again_to_who_replays_and_only_then(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with join("/radar") as radar:
+            for number in range(3):
+                await radar.publish(f"/position/{number}", b"%d" % number)
+            async with join("/desk", tmp_path) as desk:
+                assert await taken(desk, "/position", 3) == [b"0", b"1", b"2"]
+            async with join("/desk", tmp_path) as desk:
+                feed = desk.subscribe("/position", since="1h")
+                await radar.publish("/position/3", b"3")
+                assert (await anext(feed)).blob == b"3"
+            async with join("/desk", tmp_path) as desk:
+                feed = desk.subscribe("/position", since="1h", replay=True)
+                assert [(await anext(feed)).blob for _ in range(4)] == [b"0", b"1", b"2", b"3"]
+            async with join("/desk", tmp_path) as desk:
+                feed = desk.subscribe("/position")
+                await radar.publish("/position/4", b"4")
+                assert (await anext(feed)).blob == b"4"
+
+    run(test)
+
+
 def test_two_programs_are_not_the_same_member(tmp_path: Path) -> None:
     async def test() -> None:
         async with join("/radar", tmp_path), join("/desk", tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from roost.errors import BadPacket
 from roost.naming import Name
+from roost.naming.conventions import segment
 from roost.pubsub.blobs.encapsulation import (
     ENCAPSULATED,
     Packets,
@@ -15,7 +16,7 @@ from roost.pubsub.blobs.encapsulation import (
     unwrap,
 )
 from roost.pubsub.blobs.mapping import MAX_ENTRIES, Entry, Mapping, decode_mapping, encode_mapping
-from roost.pubsub.blobs.names import Naming, Publication, Query
+from roost.pubsub.blobs.names import VERSION_0, Naming, Publication, Query
 from roost.sync.port import Stream
 from roost.trust import HmacKey
 from roost.trust.secret import digest_matches
@@ -242,3 +243,14 @@ def test_a_name_that_leaves_no_room_is_refused() -> None:
 def test_what_is_not_a_data_in_a_data_is_refused(outer: bytes, why: str) -> None:
     with pytest.raises(BadPacket, match=why):
         unwrap(Data.decode(outer))
+
+
+@pytest.mark.parametrize(("version", "boot"), [(2, 0), (3, 7)])
+def test_the_stream_of_a_packet_is_read_off_its_name(version: int, boot: int) -> None:
+    naming = Naming(Name.parse("/campus/ops"), version)
+    stream = Stream(Name.parse("/a/campus/ops"), boot)
+    whole = naming.publication(stream, 5)
+    assert naming.stream_of(whole) == stream
+    assert naming.stream_of(whole / VERSION_0 / segment(3)) == stream
+    others = [stream.name, Name(), whole.prefix(-1), Name.parse("/a/campus") / whole.at(-1), whole / segment(3)]
+    assert [naming.stream_of(each) for each in others] == [None] * len(others)

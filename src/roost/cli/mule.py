@@ -262,7 +262,8 @@ async def _import(options: argparse.Namespace) -> None:
 
 
 def _counts(options: argparse.Namespace, loaded: Loaded) -> dict[str, Any]:
-    return {"file": str(options.file), "packets": loaded.packets, "streams": loaded.streams}
+    counts = {"file": str(options.file), "packets": loaded.packets, "streams": loaded.streams}
+    return counts | ({"refused": loaded.refused} if loaded.refused else {})
 
 
 def _progress(options: argparse.Namespace) -> Say:

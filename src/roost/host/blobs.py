@@ -38,6 +38,7 @@ from roost.machine.disk import Save, Saved
 from roost.naming import Name, NameLike, as_name
 from roost.pubsub.blobs.blob_log import BlobLog
 from roost.pubsub.blobs.carrying import Carrying
+from roost.pubsub.blobs.encapsulation import ENCAPSULATED, unwrap
 from roost.pubsub.blobs.items import Deliver, Item
 from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.member import BlobMember
@@ -50,8 +51,10 @@ from roost.pubsub.blobs.wanted import PATIENCE_MS, PREFETCH_MS, Wanted
 from roost.sync.ledger import Ledger
 from roost.sync.port import Stream
 from roost.sync.svs_settings import SvsSettings
+from roost.trust.verifier import Verifier
 from roost.trust.wrapping import Recipient
-from roost.wire import Signer
+from roost.wire import Data, SignatureInfo, Signer
+from roost.wire.certificate import Certificate
 
 MAX_UNTAKEN: Final = 64  # items of a subscription that wait to be taken
 MAX_UNTAKEN_BYTES: Final = 1 << 28
@@ -108,8 +111,18 @@ class BlobGroup(Residence[BlobMember]):
         self._publishing: Final[deque[_Publishing]] = deque()  # bound: the publisher's drafts
         self._feeds: Final[dict[int, Feed]] = {}  # bound: as many as are subscribed
         self._keepers: Final[dict[str, Keeper]] = {}  # bound: two
+        given = (way.verifier, us.checkers.outer, us.checkers.inner)
+        self._verifiers: Final = [each for each in dict.fromkeys(given) if isinstance(each, Verifier)]
+        pieces = us.pieces
         self._mule: Final = MuleFile(
-            us.vectors, Verifying(us.pieces.verify, us.pieces.verify_outer, us.pieces.verify_inner)
+            us.vectors,
+            Verifying(
+                pieces.verify,
+                pieces.verify_outer,
+                pieces.verify_inner,
+                self._learn,
+                self._vouchers_of,
+            ),
         )
         self._files: Final = BlobFiles(None if path is None else path.with_suffix(f"{path.suffix}-blobs"))
         try:
@@ -130,7 +143,9 @@ class BlobGroup(Residence[BlobMember]):
                     max_untaken=MAX_UNTAKEN,
                     max_untaken_bytes=MAX_UNTAKEN_BYTES,
                     sealing=us.sealing,
-                    carrying=Carrying(us.layers.mapping, max_bytes=us.carries_bytes) if us.carries_bytes else None,
+                    carrying=Carrying(us.layers.mapping, max_bytes=us.carries_bytes, vouchers=self._vouchers)
+                    if us.carries_bytes
+                    else None,
                 )
 
             super().__init__(way, make, path)
@@ -218,6 +233,7 @@ class BlobGroup(Residence[BlobMember]):
         in_order: bool = True,
         in_pieces: bool = False,
         patience_ms: int = PATIENCE_MS,
+        replay: bool = False,
     ) -> Feed:
         """Get what is published below a name, by whomever, and what was before; `async for` over it, or a `callback`.
 
@@ -225,7 +241,8 @@ class BlobGroup(Residence[BlobMember]):
         `since` ("24h", a datetime) takes what is not older, and `latest` the last of each name of each producer. Not
         `in_order`, items come as soon as they are there. `in_pieces`, blobs of several packets come without their
         content, which `pieces` gets. What nobody has of the past holds up what is behind it for `patience_ms`, 0:
-        without end.
+        without end. What was dealt with before a restart does not come again, whatever it says of the past, unless it
+        is a `replay`.
         """
         wanted = Wanted(
             as_name(topic),
@@ -238,6 +255,7 @@ class BlobGroup(Residence[BlobMember]):
             in_order=in_order,
             in_pieces=in_pieces,
             patience_ms=patience_ms,
+            replay=replay,
         )
         return self._feed(wanted, callback)
 
@@ -256,6 +274,7 @@ class BlobGroup(Residence[BlobMember]):
         in_order: bool = True,
         in_pieces: bool = False,
         patience_ms: int = PATIENCE_MS,
+        replay: bool = False,
     ) -> Feed:
         """Get what one node publishes, or all nodes below a name; with `prefetch`, asked for before it is there.
 
@@ -274,6 +293,7 @@ class BlobGroup(Residence[BlobMember]):
             in_pieces,
             prefetch_ms,
             patience_ms=patience_ms,
+            replay=replay,
         )
         return self._feed(wanted, callback)
 
@@ -324,6 +344,7 @@ class BlobGroup(Residence[BlobMember]):
             theirs = f"{cargo.group}, version {cargo.naming.version}"
             raise BadConfig(f"{path} is of {theirs}, and this is {self._us.group}, version {self._us.settings.version}")
         self.act(lambda now: self.part.load(cargo, now))
+        self._warn_of(path, loaded)
         return loaded
 
     async def unload(self, path: Path, say: Say = quiet) -> Loaded:
@@ -336,7 +357,25 @@ class BlobGroup(Residence[BlobMember]):
             cargo.load(*key, wire)
             if not count % _PAUSE:
                 await asyncio.sleep(0)
-        return await self._mule.write(path, cargo, say)
+        loaded = await self._mule.write(path, cargo, say)
+        self._warn_of(path, loaded)
+        return loaded
+
+    def _warn_of(self, path: Path, loaded: Loaded) -> None:
+        if loaded.trouble:
+            self.warn("%s: %s", path, loaded.trouble)
+
+    def _learn(self, certificate: Data) -> None:
+        """Know a certificate that came with a file; it is believed if its chain is."""
+        for verifier in self._verifiers:
+            verifier.learn(certificate, self._session.clock())
+
+    def _vouchers(self, info: SignatureInfo) -> list[Certificate]:
+        return [each for verifier in self._verifiers for each in verifier.vouchers(info)]
+
+    def _vouchers_of(self, data: Data) -> list[Certificate]:
+        inside = self._vouchers(unwrap(data).signature) if data.content_type == ENCAPSULATED else []
+        return self._vouchers(data.signature) + inside
 
     def drop(self, feed: Feed) -> None:
         """Have a feed no longer; use `feed.close`."""

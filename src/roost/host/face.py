@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from roost.errors import Backpressure, RoostError
+from roost.errors import Backpressure, Nacked, RoostError, TimedOut
 from roost.forwarding.pending import Question
 from roost.host.blob_names import publishing_name
 from roost.host.blob_pieces import Pieces
@@ -38,7 +38,7 @@ from roost.host.verification import Verification
 from roost.naming import Name, NameLike, as_name
 from roost.naming.building import Group
 from roost.pubsub.blobs.carrying import MAX_BYTES as CARRY_BYTES
-from roost.pubsub.blobs.names import Naming
+from roost.pubsub.blobs.names import HELD, Naming
 from roost.pubsub.blobs.publisher import Layers
 from roost.pubsub.blobs.sealing import BlobOpening, BlobSealing
 from roost.pubsub.blobs.seat import Checkers
@@ -299,7 +299,8 @@ class Face:
             layers = Layers(self._signer_for if inner is None else lambda _: inner, packets, mapping)
             checkers = Checkers(inner_verifier, outer_verifier, mapping_verifier)
             keys = self._trust.receivers if receivers is None else tuple(receivers)
-            inside, around = self._verified_by(inner_verifier), self._verified_by(outer_verifier)
+            hints = (name / HELD,)
+            inside, around = self._verified_by(inner_verifier, hints), self._verified_by(outer_verifier, hints)
             pieces = Pieces(
                 partial(self._fetch_by_hints, inside),
                 partial(self._segments, inside),
@@ -324,10 +325,17 @@ class Face:
         await _verify(verification, data)
         return data
 
-    def _verified_by(self, verifier: Checker | None) -> Verification:
-        if verifier is None:
-            return self._verification
-        return Verification(verifier, self._session.clock, self._fetch_certificate)
+    def _verified_by(self, verifier: Checker | None, hints: tuple[Name, ...]) -> Verification:
+        """Verify by this verifier or ours, with certificates that also those have who are found by hints."""
+
+        async def fetch(name: Name) -> Data:
+            try:
+                return await self._fetch_certificate(name)
+            except (TimedOut, Nacked):
+                question = Question(name, can_be_prefix=True, lifetime_ms=2000, tries=2, hints=hints)
+                return await self._session.exchange(question)
+
+        return Verification(self._trust.verifier if verifier is None else verifier, self._session.clock, fetch)
 
     def flips(
         self,

@@ -132,6 +132,18 @@ class Verifier:
         self.counters.learned += not known
         return None
 
+    def vouchers(self, info: SignatureInfo) -> list[Certificate]:
+        """The believed certificates by which packets of such a signature are, the signer's first; no anchor."""
+        found: list[Certificate] = []
+        step = info
+        while len(found) < self.policy.depth:
+            believed = [each for each in self._believed.find(step) if each.wire not in self._anchors]
+            if not believed:
+                break
+            found.append(believed[0])
+            step = believed[0].data.signature
+        return found
+
     def missing(self, name: Name, now: int) -> None:
         """Take note that a wanted certificate could not be fetched, so that checks say so instead of asking again."""
         self._missing[name.value] = now + MISSING_FOR

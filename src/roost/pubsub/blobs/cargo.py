@@ -1,11 +1,13 @@
 """What a data mule carries, as a heap of packets that can be put into a file and into another member.
 
     told      <group>/v=<version>: StateVector of one stream, MappingData of some of its numbers     signed by the mule
+    vouchers  the certificates by which what follows is believed, as their issuers signed them
     packets   outer Data as their producers signed them
 
 What is told has the name and the content of the Data in a Sync Interest of version 3, so whoever may tell a group's
-members something live may do so by a file. It comes before the packets of its stream. Heaps are merged by taking the
-union, and the higher number of each stream: any order, and any number of times, gives the same.
+members something live may do so by a file. Where it is not believed, what is known of a stream is what its packets say.
+Heaps are merged by taking the union, and the higher number of each stream: any order, and any number of times, gives
+the same.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ from roost.errors import BadPacket
 from roost.naming import Name
 from roost.naming.component import VERSION
 from roost.naming.conventions import version as version_component
-from roost.pubsub.blobs.encapsulation import ENCAPSULATED, final_segment
+from roost.pubsub.blobs.encapsulation import ENCAPSULATED, application_name, final_segment, unwrap
 from roost.pubsub.blobs.mapping import Entry, decode_mapping, encode_mapping
 from roost.pubsub.blobs.names import Naming, Publication
 from roost.sync.port import Stream
 from roost.sync.svs_interest import read_vector
 from roost.sync.vector_format import encode_vector, key_of, stream_of
 from roost.wire import Data, Signer, encode_data
-from roost.wire.data import decode_data
+from roost.wire.data import KEY, decode_data
 
 MAX_TOLD_BYTES: Final = 6000
 
@@ -37,7 +39,7 @@ class Cargo:
         self.highs: Final[dict[Stream, int]] = {}
         self.entries: Final[dict[Stream, dict[int, Entry]]] = {}
         self.packets: Final[dict[tuple[Stream, int, int], bytes]] = {}  # by number and segment, -1 where there is none
-        self._homes: Final[dict[Name, Stream]] = {}
+        self.vouchers: Final[dict[Name, bytes]] = {}  # certificates
 
     @staticmethod
     def of(first: Data) -> Cargo:
@@ -56,7 +58,6 @@ class Cargo:
         """Know of a stream, and of some publications; whether that is new."""
         fresh = high > self.highs.get(stream, 0)
         self.highs[stream] = max(high, self.highs.get(stream, 0))
-        self._homes[self.naming.home(stream)] = stream
         known = self.entries.setdefault(stream, {})
         for entry in entries:
             fresh |= entry.number not in known
@@ -75,15 +76,23 @@ class Cargo:
         """Take in a packet of another heap, which was verified; whether it brought anything new."""
         if data.name == self.group / version_component(self.naming.version):
             return self._take_told(data)
+        if data.content_type == KEY:
+            return self.vouch(data)
         if data.content_type != ENCAPSULATED:
             raise BadPacket(f"{data.name} is neither a publication nor what a mule tells")
-        for length in range(len(data.name) - 1, 0, -1):
-            stream = self._homes.get(data.name.prefix(length))
-            if stream is not None:
-                wish = self.naming.read(data.name, data.name.prefix(length))
-                if isinstance(wish, Publication):
-                    return self.load(stream, wish.number, wish.segment, data.wire)
-        raise BadPacket(f"{data.name} is of a stream that nothing was told about before")
+        stream = self.naming.stream_of(data.name)
+        wish = None if stream is None else self.naming.read(data.name, self.naming.home(stream))
+        if stream is None or not isinstance(wish, Publication):
+            raise BadPacket(f"{data.name} is no publication of {self.group}")
+        entries = [] if wish.segment > 0 else [Entry(wish.number, application_name(unwrap(data)))]
+        self.tell(stream, wish.number, entries)
+        return self.load(stream, wish.number, wish.segment, data.wire)
+
+    def vouch(self, certificate: Data) -> bool:
+        """Carry a certificate; whether it is new."""
+        fresh = certificate.name not in self.vouchers
+        self.vouchers.setdefault(certificate.name, certificate.wire)
+        return fresh
 
     def told(self, signer: Signer) -> Iterator[bytes]:
         """The packets to begin with."""

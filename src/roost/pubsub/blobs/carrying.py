@@ -7,37 +7,56 @@ with what we know (`Directory`), signed by us, one for an application name with 
 not answered: somebody else may have it.
 
 A carrier is found by a forwarding hint, `<group>/32=held`, which asks all carriers of the group; nothing has to be
-said about whose packets they hold. Where nobody sets hints, as other implementations do not, a carrier may also answer
-for nodes below `prefixes`, which it then has registered.
+said about whose packets they hold. By it the certificates are had, too, by which what is held was believed here
+(`vouchers`): their owners may be as far as the producers. Where nobody sets hints, as other implementations do not, a
+carrier may also answer for nodes below `prefixes`, which it then has registered.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeAlias
 
 from roost.errors import BadPacket
 from roost.forwarding.endpoint_effects import Asked
 from roost.machine import Effect
 from roost.naming import Name
+from roost.naming.conventions import KEY
 from roost.pubsub.blobs.directory import Directory
-from roost.pubsub.blobs.encapsulation import parted
+from roost.pubsub.blobs.encapsulation import parted, unwrap
 from roost.pubsub.blobs.names import Naming, Query, is_key
 from roost.sync.port import Reply, Stream
-from roost.wire import Signer, encode_data
+from roost.wire import Data, SignatureInfo, Signer, encode_data
+from roost.wire.certificate import Certificate
 from roost.wire.data import decode_data
 from roost.wire.segment import SEGMENT_BYTES
 
 MAPPING_FRESHNESS_MS: Final = 1000
 MAX_BYTES: Final = 1 << 26
+MAX_VOUCHERS: Final = 1024
 KEYS_SHARE: Final = 4  # content keys outlive other packets up to 1/4 of the bytes
+
+
+Vouchers: TypeAlias = Callable[[SignatureInfo], Iterable[Certificate]]
+
+
+def nobody(info: SignatureInfo) -> Iterable[Certificate]:  # noqa: ARG001  as others know some
+    """Where nothing is verified, no certificates are known."""
+    return ()
 
 
 class Carrying:
     """Packets of others; `prefixes` are those of nodes it answers for without a hint."""
 
-    def __init__(self, signer: Signer, prefixes: tuple[Name, ...] = (), *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        signer: Signer,
+        prefixes: tuple[Name, ...] = (),
+        *,
+        max_bytes: int = MAX_BYTES,
+        vouchers: Vouchers = nobody,
+    ) -> None:
         self.prefixes: Final = prefixes
         self.max_bytes: Final = max_bytes
         self.size_bytes = 0
@@ -45,6 +64,8 @@ class Carrying:
         self.forgotten = 0
         self.overflowed = 0  # packets of blobs that are larger than all the room
         self._signer: Final = signer
+        self._vouchers: Final = vouchers
+        self._certificates: Final[dict[Name, Certificate]] = {}  # bound: MAX_VOUCHERS
         self._packets: Final[OrderedDict[tuple[Stream, int, int], bytes]] = OrderedDict()  # bound: max_bytes
         self._keys: Final[set[tuple[Stream, int, int]]] = set()  # those of content keys; bound: as `_packets`
         self._key_bytes = 0
@@ -79,6 +100,8 @@ class Carrying:
             return
         self._packets[key] = wire
         self.size_bytes += len(wire)
+        if segment <= 0 and self._vouchers is not nobody:
+            self._vouch(decode_data(wire))
         if name is not None and segment <= 0 and (stream, number) not in self._names:
             self._named[name] = stream, number
             self._names[stream, number] = name
@@ -88,6 +111,22 @@ class Carrying:
             self._key_bytes += len(wire)
         while self.size_bytes > self.max_bytes and len(self._packets) > 1:
             self._forget(next(iter(self._packets)))
+
+    def _vouch(self, outer: Data) -> None:
+        """Have the certificates by which it was believed, and what is in it."""
+        for data in (outer, unwrap(outer)):
+            for certificate in self._vouchers(data.signature):
+                self._certificates[certificate.name] = certificate
+        while len(self._certificates) > MAX_VOUCHERS:
+            del self._certificates[next(iter(self._certificates))]
+
+    def _certificate(self, name: Name, *, prefix: bool) -> bytes | None:
+        """A certificate by its name, or the newest of those below a prefix of it."""
+        exact = self._certificates.get(name)
+        if exact is not None or not prefix or KEY not in name:
+            return None if exact is None else exact.wire
+        found = [each for each in self._certificates.values() if each.name.starts_with(name)]
+        return max(found, key=lambda each: each.version).wire if found else None
 
     def _forget(self, oldest: tuple[Stream, int, int]) -> None:
         """Forget a packet, or have a content key outlive others."""
@@ -145,4 +184,4 @@ class Carrying:
             if whole is None and wish.segment < 0 and asked.interest.can_be_prefix:
                 whole = self._packets.get((stream, wish.number, 0))
             return whole
-        return self.by_name(name)
+        return self._certificate(name, prefix=asked.interest.can_be_prefix) or self.by_name(name)

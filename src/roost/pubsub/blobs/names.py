@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from roost.errors import BadName
 from roost.naming import Component, Name
-from roost.naming.component import GENERIC, SEGMENT, SEQUENCE, VERSION
+from roost.naming.component import GENERIC, SEGMENT, SEQUENCE, TIMESTAMP, VERSION
 from roost.naming.conventions import keyword, timestamp, version
 from roost.sync.port import Stream
 from roost.sync.svs_interest import publication_name
@@ -62,6 +62,20 @@ class Naming:
     def publication(self, stream: Stream, number: int) -> Name:
         """The name of a publication."""
         return publication_name(self.group, stream, number, self.version)
+
+    def stream_of(self, name: Name) -> Stream | None:
+        """The stream of a publication, or of one of its packets; None if it is none of this group."""
+        whole = name.prefix(-2) if len(name) > 2 and name.at(-1).type == SEGMENT else name
+        length = len(whole) - (1 if self.version == 2 else 2) - len(self.group)
+        if length < 1 or whole.at(-1).type != self._type:
+            return None
+        boot = 0
+        if self.version != 2:
+            if whole.at(-2).type != TIMESTAMP:
+                return None
+            boot = whole.at(-2).number()
+        stream = Stream(whole.prefix(length), boot)
+        return stream if whole.starts_with(self.home(stream)) else None
 
     def query(self, stream: Stream, low: int, high: int) -> Name:
         """The name of a mapping query, and of its answer."""

@@ -45,12 +45,14 @@ class Seat:
         self.sync: Final = sync
         self.opening: Final = opening  # of what only some may read
         self.membership: Final = Membership(sync, verifier)
-        self.asking: Final = Asking(verifier if checkers.outer is None else checkers.outer, sync.group)
+        self.held: Final = sync.group / HELD  # as a forwarding hint, it leads to members that carry
+        self.asking: Final = Asking(
+            verifier if checkers.outer is None else checkers.outer, sync.group, helpers=lambda _: (self.held,)
+        )
         self.inner: Final = self.asking.vet(verifier if checkers.inner is None else checkers.inner)
         self.mapping: Final = self.asking.vet(verifier if checkers.mapping is None else checkers.mapping)
         self.naming: Final = Naming(sync.group, sync.settings.version)
         self.directory: Final = Directory(max_asked=MAX_ASKED if sync.settings.version == 2 else MAX_ANSWERED)
-        self.held: Final = sync.group / HELD  # as a forwarding hint, it leads to members that carry
 
     def act(self, effects: list[Effect], now: int) -> list[Effect]:
         """Carry out what a command to the sync member returned."""

@@ -33,7 +33,10 @@ class _Round:
 
 
 class Surveying:
-    """Goes on with a line by `go_on`, at once, or `later` than now, by its timer, how often that was, and how long it was silent."""
+    """Goes on with a line by `go_on`, at once, or `later` than now.
+
+    That is by its timer, how often that was, and for how long the stream was silent.
+    """
 
     def __init__(
         self,
