@@ -254,6 +254,25 @@ def test_as_they_come_all_come_once_over_restarts(seed: int) -> None:
     assert sorted(int(item.blob) for item in delivered(world, "s")) == list(range(30))
 
 
+# -- many at once
+
+
+def test_many_large_blobs_at_once_cost_no_more_than_one_after_the_other() -> None:
+    sent: list[int] = []
+    for pause in (10 * SECOND, 0):
+        world, bus = producing(1)
+        world.add("s", member("/s", ALL), sync_ms=0)
+        world.attach(bus, "s")
+        world.run(for_=SECOND)
+        for number in range(WINDOW):
+            publish(world, "p", f"/image/{number}", bytes(60_000))
+            world.run(for_=pause)
+        world.run(for_=60 * SECOND)
+        assert len(delivered(world, "s")) == WINDOW
+        sent.append(world.media[bus.name].tally.sent_bytes)
+    assert sent[1] < sent[0]
+
+
 # -- who wants it no longer
 
 

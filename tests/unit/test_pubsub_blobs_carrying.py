@@ -6,12 +6,13 @@ import pytest
 
 from roost.forwarding.endpoint_effects import Asked
 from roost.naming import Name
+from roost.naming.conventions import segment
 from roost.pubsub.blobs.cargo import incomplete
 from roost.pubsub.blobs.carrying import Carrying
 from roost.pubsub.blobs.directory import Directory
 from roost.pubsub.blobs.encapsulation import Packets, final_segment, segment_of
 from roost.pubsub.blobs.mapping import Entry, decode_mapping
-from roost.pubsub.blobs.names import Naming
+from roost.pubsub.blobs.names import VERSION_0, Naming
 from roost.sync.port import Reply, Stream
 from roost.wire import Data, DigestSigner, encode_interest
 from roost.wire.data import decode_data
@@ -84,6 +85,29 @@ def test_the_oldest_is_forgotten_first_and_nothing_is_kept_twice(naming: Naming)
     carrying.keep(STREAM, 2, -1, second[0].wire)
     assert (len(carrying), carrying.size_bytes, carrying.forgotten) == (1, len(second[0].wire), 1)
     assert carrying.answer(asked(first[0].name), naming, Directory()) == []
+
+
+def test_what_is_forgotten_is_forgotten_whole(naming: Naming) -> None:
+    publications = [packets(naming, number, 20_000) for number in (1, 2, 3)]
+    size = sum(len(data.wire) for data in publications[0])
+    carrying = Carrying(DIGEST, max_bytes=2 * size + 100)
+    first, second, third = publications
+    for number, publication in ((1, first[:2]), (2, second), (1, first[2:]), (3, third)):  # as they may come
+        for data in publication:
+            carrying.keep(STREAM, number, segment_of(data), data.wire, INNER / str(number), final_segment(data))
+    assert incomplete(carrying.packets) == []
+    assert {number for _, number, _ in carrying.packets} == {2, 3}
+    assert carrying.size_bytes == sum(map(len, carrying.packets.values()))
+    for number in (2, 3):
+        assert carrying.by_name(INNER / str(number) / VERSION_0 / segment(0)) is not None
+    assert carrying.by_name(INNER / "1" / VERSION_0 / segment(0)) is None
+
+
+def test_of_a_blob_whose_size_is_not_told_no_more_is_kept_than_there_is_room(naming: Naming) -> None:
+    carrying = Carrying(DIGEST, max_bytes=20_000)
+    for data in packets(naming, 1, 50_000):
+        carrying.keep(STREAM, 1, segment_of(data), data.wire)
+    assert carrying.size_bytes == sum(map(len, carrying.packets.values())) <= 20_000
 
 
 def test_of_a_blob_that_is_larger_than_all_the_room_only_the_first_packet_is_kept(naming: Naming) -> None:

@@ -1,10 +1,10 @@
 """What a member holds of others, and answers with for those who are out of reach: the data mule of SVS-PS.
 
 Everything that was fetched and believed is kept as it came, outer packets with their signatures, up to `max_bytes`; the
-oldest is forgotten first, but content keys stay while they take no more than a part of it (`KEYS_SHARE`): what is
-sealed is of no use without them. An Interest for a packet of any node that we know is answered with it, a mapping query
-with what we know (`Directory`), signed by us, one for an application name with the inner packet. What is not here is
-not answered: somebody else may have it.
+oldest publication is forgotten first, but content keys stay while they take no more than a part of it (`KEYS_SHARE`):
+what is sealed is of no use without them. An Interest for a packet of any node that we know is answered with it, a
+mapping query with what we know (`Directory`), signed by us, one for an application name with the inner packet. What is
+not here is not answered: somebody else may have it.
 
 A carrier is found by a forwarding hint, `<group>/32=held`, which asks all carriers of the group; nothing has to be
 said about whose packets they hold. By it the certificates are had, too, by which what is held was believed here
@@ -66,8 +66,9 @@ class Carrying:
         self._signer: Final = signer
         self._vouchers: Final = vouchers
         self._certificates: Final[dict[Name, Certificate]] = {}  # bound: MAX_VOUCHERS
-        self._packets: Final[OrderedDict[tuple[Stream, int, int], bytes]] = OrderedDict()  # bound: max_bytes
-        self._keys: Final[set[tuple[Stream, int, int]]] = set()  # those of content keys; bound: as `_packets`
+        self._packets: Final[dict[tuple[Stream, int, int], bytes]] = {}  # bound: max_bytes
+        self._segments: Final[OrderedDict[tuple[Stream, int], list[int]]] = OrderedDict()  # of those
+        self._keys: Final[set[tuple[Stream, int]]] = set()  # content keys; bound: as `_packets`
         self._key_bytes = 0
         self._named: Final[dict[Name, tuple[Stream, int]]] = {}  # what came last of each name; bound: as `_packets`
         self._names: Final[dict[tuple[Stream, int], Name]] = {}  # of those; bound: as above
@@ -90,7 +91,8 @@ class Carrying:
     ) -> None:
         """Keep an outer packet that was believed; -1 is the segment of what has none, `name` the application's.
 
-        Of a blob that is larger than all the room, as its `last` segment says, only the first packet is kept.
+        Of a blob that is larger than all the room, as its `last` segment says, only the first packet is kept. Others
+        are forgotten for it one publication after the other: a part of one is of little use.
         """
         key = (stream, number, segment)
         if key in self._packets:
@@ -98,19 +100,25 @@ class Carrying:
         if segment > 0 and last * SEGMENT_BYTES > self.max_bytes:
             self.overflowed += 1  # it would only drive out all else
             return
+        publication = (stream, number)
         self._packets[key] = wire
+        self._segments.setdefault(publication, []).append(segment)
         self.size_bytes += len(wire)
         if segment <= 0 and self._vouchers is not nobody:
             self._vouch(decode_data(wire))
-        if name is not None and segment <= 0 and (stream, number) not in self._names:
-            self._named[name] = stream, number
-            self._names[stream, number] = name
-        called = self._names.get((stream, number)) if name is None else name
+        if name is not None and segment <= 0 and publication not in self._names:
+            self._named[name] = publication
+            self._names[publication] = name
+        called = self._names.get(publication) if name is None else name
         if called is not None and is_key(called):
-            self._keys.add(key)
+            self._keys.add(publication)
             self._key_bytes += len(wire)
-        while self.size_bytes > self.max_bytes and len(self._packets) > 1:
-            self._forget(next(iter(self._packets)))
+        while self.size_bytes > self.max_bytes and (oldest := self._oldest_but(publication)) is not None:
+            self._forget(oldest)
+        if self.size_bytes > self.max_bytes and len(self._segments[publication]) > 1:
+            self.overflowed += 1
+            self._drop(key)
+            self._segments[publication].remove(segment)
 
     def _vouch(self, outer: Data) -> None:
         """Have the certificates by which it was believed, and what is in it."""
@@ -128,19 +136,33 @@ class Carrying:
         found = [each for each in self._certificates.values() if each.name.starts_with(name)]
         return max(found, key=lambda each: each.version).wire if found else None
 
-    def _forget(self, oldest: tuple[Stream, int, int]) -> None:
-        """Forget a packet, or have a content key outlive others."""
-        if oldest in self._keys and self._key_bytes * KEYS_SHARE <= self.max_bytes:
-            self._packets.move_to_end(oldest)
-            return
-        wire = self._packets.pop(oldest)
+    def _oldest_but(self, publication: tuple[Stream, int]) -> tuple[Stream, int] | None:
+        """What is to be forgotten for a publication; content keys outlive others, up to their share."""
+        spares = self._key_bytes * KEYS_SHARE <= self.max_bytes
+        spared: list[tuple[Stream, int]] = []
+        found: tuple[Stream, int] | None = None
+        for each in self._segments:
+            if spares and each in self._keys:
+                spared.append(each)
+            elif each != publication:
+                found = each
+                break
+        for each in spared:
+            self._segments.move_to_end(each)
+        return found
+
+    def _forget(self, publication: tuple[Stream, int]) -> None:
+        for segment in self._segments.pop(publication):
+            self._drop((*publication, segment))
+        self._keys.discard(publication)
+        self._forget_name(publication)
+
+    def _drop(self, key: tuple[Stream, int, int]) -> None:
+        wire = self._packets.pop(key)
         self.size_bytes -= len(wire)
-        if oldest in self._keys:
-            self._keys.remove(oldest)
-            self._key_bytes -= len(wire)
         self.forgotten += 1
-        if oldest[2] <= 0:
-            self._forget_name(oldest[:2])
+        if key[:2] in self._keys:
+            self._key_bytes -= len(wire)
 
     def _forget_name(self, publication: tuple[Stream, int]) -> None:
         name = self._names.pop(publication, None)

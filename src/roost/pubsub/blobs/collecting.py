@@ -45,12 +45,12 @@ class _Whole:
 
 
 class Collecting:
-    """At most `MAX_AT_ONCE` objects; who comes later is told that it is not to be had now."""
+    """At most `MAX_AT_ONCE` objects; who comes later waits until one of them is over."""
 
     def __init__(self, asking: Asking) -> None:
-        self.overflowed = 0
         self._asking: Final = asking
         self._under_way: Final[dict[Collection, _Whole]] = {}  # bound: MAX_AT_ONCE
+        self._waiting: Final[deque[tuple[Collection, _Whole]]] = deque()  # bound: what lines have under way
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -66,14 +66,21 @@ class Collecting:
         here: Here = lambda _: None,
     ) -> list[Effect]:
         """Fetch all segments below this versioned name, each verified, while it is `wanted`."""
-        if len(self._under_way) >= MAX_AT_ONCE:
-            self.overflowed += 1
-            return then(False, now)  # noqa: FBT003  a continuation
         whole = _Whole(segment, then, wanted, here)
         settings = FetchSettings(discovery=EXACT, capacity=CAPACITY, tries=4, lifetime_ms=1000, hints=hints)
         collection = Collection(name, whole.arrived.append, settings=settings)
-        self._under_way[collection] = whole
-        return self._ask(collection, collection.start(now), now)
+        self._waiting.append((collection, whole))
+        return self._begin(now)
+
+    def _begin(self, now: int) -> list[Effect]:
+        """Begin with those that wait, as long as there is room; what nobody wants any more is over."""
+        effects: list[Effect] = []
+        while self._waiting and len(self._under_way) < MAX_AT_ONCE:
+            collection, whole = self._waiting.popleft()
+            if whole.wanted():
+                self._under_way[collection] = whole
+                effects += self._ask(collection, collection.start(now), now)
+        return effects
 
     def tick(self, now: int) -> list[Effect]:
         """Ask again what is overdue."""
@@ -135,7 +142,7 @@ class Collecting:
         del self._under_way[collection]
         for ticket in collection.tickets.values():
             effects += self._asking.cancel(ticket)
-        return effects + whole.then(collection.over and not collection.trouble, now)
+        return effects + whole.then(collection.over and not collection.trouble, now) + self._begin(now)
 
     def _answer_for(self, collection: Collection, name: Name) -> Callable[[Delivered | Failed, int], list[Effect]]:
         def answered(event: Delivered | Failed, now: int) -> list[Effect]:
