@@ -254,6 +254,18 @@ def test_as_they_come_all_come_once_over_restarts(seed: int) -> None:
     assert sorted(int(item.blob) for item in delivered(world, "s")) == list(range(30))
 
 
+def test_of_what_came_without_its_mapping_the_time_is_not_known() -> None:
+    world = World(1)
+    world.add("p", member("/p", riding=0), sync_ms=0)
+    world.add("s", member("/s", Wanted(producer=Name.parse("/p"))), sync_ms=0)
+    world.bus(["p", "s"], Wire(delay_ms=5))
+    world.run(for_=SECOND)
+    publish(world, "p", "/image/1", b"x")
+    world.run(for_=SECOND)
+    (item,) = delivered(world, "s")
+    assert (item.blob, item.published_us) == (b"x", None)
+
+
 # -- many at once
 
 

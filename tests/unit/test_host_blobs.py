@@ -53,6 +53,7 @@ def test_what_one_publishes_another_gets_with_who_made_it_and_when() -> None:
             assert (receipt.number, receipt.producer) == (1, Name.parse("/radar"))
             assert (item.name, item.blob, item.number) == (Name.parse("/position/radar/7"), b"here", 1)
             assert (item.producer, item.stream, item.signer) == (radar.node, receipt.stream, None)
+            assert item.published_us is not None
             assert 0 < item.published_us * 1000 <= item.arrived
 
     run(test)

@@ -22,7 +22,7 @@ class Item:
     name: Name
     blob: bytes
     signer: Name | None = None  # the key of the application's Data, as it says; None: a digest only
-    published_us: int = 0  # when, as the mapping has it; 0: not known
+    published_us: int | None = None  # when, as the mapping has it; None: that did not come, or does not say
     arrived: int = 0  # when it was whole and believed, by our clock
     size_bytes: int = -1  # of the blob; -1: not known before all of it is here
     pieces_at: Name | None = None

@@ -203,7 +203,7 @@ class LineWork:
             if item is None:
                 return self._failed(line, each, now)
             drop = self._prefetching.drop(line.stream, each.number)
-            entry = Entry(each.number, item.name, item.published_us, item.size_bytes)
+            entry = Entry(each.number, item.name, item.published_us or 0, item.size_bytes)
             line.best = max(line.best, each.number)
             settled = self._settle(line, each, item if line.wanted.takes(entry, now) else None, now)
             self.heard(line, now)

@@ -263,7 +263,7 @@ class Obtaining:
         stream, number = each.key
         signer = inner.signature.key_name
         name = application_name(inner)
-        return Item(stream, number, name, blob, signer, entry.time_us, now, size, hints=each.hints)
+        return Item(stream, number, name, blob, signer, entry.time_us or None, now, size, hints=each.hints)
 
     def _entry(self, key: Key, name: Name) -> Entry:
         """What the mapping says of it; one that says another name than the packet is not heeded."""
