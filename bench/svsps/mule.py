@@ -1,8 +1,8 @@
 """What the mule of the battlefield sends, for every kilobyte of positions that comes to a squad that wants it.
 
-The battlefield is the paper's (`roost.sim.battlefield`): 960 positions, 10 % loss, 630 s. The paper's mule sent 2.98
-MB, 38 kbit/s, for the same deliveries. Epidemic routing is a baseline of ours in the same simulator (`_epidemic`), not
-the product that the paper measured; it takes no images along. Packets count with 42 bytes of Ethernet, IP and UDP.
+The battlefield is the paper's (`roost.sim.battlefield`): some 960 positions, 10 % loss, 630 s. The paper's mule sent
+2.98 MB, 38 kbit/s, for as many deliveries. Epidemic routing is a baseline of ours in the same simulator (`_epidemic`),
+not the product that the paper measured; it takes no images along. Packets count with 42 bytes of Ethernet, IP and UDP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MULE = 100
 
 def run() -> Iterable[Figure]:
     progress("battlefield, SVS-PS")
-    field = Battlefield(0, LOSS, PERIOD_S)
+    field = Battlefield(0, LOSS)
     field.play()
     mule = field.world.machine("mule")
     sent = mule.sent_bytes + AROUND_BYTES * mule.sent_packets

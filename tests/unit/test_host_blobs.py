@@ -12,7 +12,7 @@ import pytest
 from tests.loops import run
 
 import roost
-from roost.errors import BadConfig, BadPacket, InvalidInput, TimedOut
+from roost.errors import BadConfig, BadPacket, InvalidInput, Nacked, TimedOut
 from roost.host.blobs import MAX_UNTAKEN, BlobGroup, Receipt
 from roost.host.client import GroupConnection
 from roost.naming import Name
@@ -400,6 +400,26 @@ def test_who_carries_a_blob_gives_it_by_its_name_when_its_producer_is_gone() -> 
                 assert await taken(desk, "/image", 2) == list(blobs.values())
             for name, blob in blobs.items():
                 assert (await late.fetch(name)).blob == blob
+
+    run(test)
+
+
+@pytest.mark.parametrize("carry_for", [(), ("/radar",)])
+def test_who_sets_no_hints_gets_of_a_carrier_what_it_carries_for_a_name(carry_for: tuple[str, ...]) -> None:
+    async def test() -> None:
+        carrier = roost.join(
+            GROUP, "/mule", verifier=roost.ACCEPT_ANY, signer=DigestSigner(), durable=False, carry_for=carry_for
+        )
+        async with carrier as mule, roost.connect(verifier=roost.ACCEPT_ANY) as face:
+            async with join("/radar") as radar:
+                receipt = await radar.publish("/position/1", b"here")
+                assert await taken(mule, "/", 1) == [b"here"]
+            name = mule.part.seat.naming.query(receipt.stream, 1, 1)  # which nobody asked before
+            if carry_for:
+                assert Name.parse("/position/1").value in (await face.fetch(name)).content
+            else:
+                with pytest.raises((TimedOut, Nacked)):
+                    await face.fetch(name)
 
     run(test)
 

@@ -93,6 +93,13 @@ def _joined(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="our name in the group (default: mule, below the key that signs; with --accept-any, below this machine)",
     )
+    parser.add_argument(
+        "--carry-for",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="answer for members below this name also those who set no forwarding hints, as NDNts and ndn-svs do not",
+    )
     parser.add_argument("--v2", action="store_true", help="a group of version 2, as ndn-svs and NDNts have them")
     parser.add_argument(
         "--at", dest="uri", metavar="URI", help="the forwarder (default: NDN_CLIENT_TRANSPORT, client.conf, the node)"
@@ -168,16 +175,21 @@ def _join(options: argparse.Namespace, group: Name, settings: SvsSettings, uri: 
         signer=signer,
         outer=tells,
         carry_bytes=CARRY_BYTES,
+        carry_for=options.carry_for,
         receivers=(),  # it carries what is sealed as it is, for whomever
         durable=False,
     )
 
 
 def _settings(version: int) -> SvsSettings:
+    from dataclasses import replace
+
+    from roost.pubsub.blobs.carrying import MULE_PERIODIC_MS
     from roost.sync.choice import SVS3
     from roost.sync.svs_settings import SvsSettings
 
-    return SVS3 if version == 3 else SvsSettings(version=2, large_vectors=False)
+    settings = SVS3 if version == 3 else SvsSettings(version=2, large_vectors=False)
+    return replace(settings, periodic_ms=MULE_PERIODIC_MS)
 
 
 async def _export(options: argparse.Namespace) -> None:

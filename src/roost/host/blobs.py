@@ -97,6 +97,7 @@ class Membership:
     layers: Layers
     pieces: Pieces
     carries_bytes: int  # 0: nothing
+    carries_for: tuple[Name, ...]  # below which we answer for nodes whoever asks, with a hint or without
     sealing: BlobSealing | None  # None: everybody may read what we publish
     reads_sealed: bool
     checkers: Checkers  # who verifies each layer
@@ -143,7 +144,9 @@ class BlobGroup(Residence[BlobMember]):
                     max_untaken=MAX_UNTAKEN,
                     max_untaken_bytes=MAX_UNTAKEN_BYTES,
                     sealing=us.sealing,
-                    carrying=Carrying(us.layers.mapping, max_bytes=us.carries_bytes, vouchers=self._vouchers)
+                    carrying=Carrying(
+                        us.layers.mapping, us.carries_for, max_bytes=us.carries_bytes, vouchers=self._vouchers
+                    )
                     if us.carries_bytes
                     else None,
                 )

@@ -272,6 +272,7 @@ class Face:
         outer_verifier: Checker | None = None,
         mapping_verifier: Checker | None = None,
         carry_bytes: int = CARRY_BYTES,
+        carry_for: Iterable[NameLike] = (),
         readers: Iterable[Recipient] | None = None,
         receivers: Iterable[Receiver] | None = None,
         folder: Path | str | None = None,
@@ -283,13 +284,15 @@ class Face:
         publish in the group. Blobs are signed by `inner`, packets around them by `outer`, by default with the keys that
         this face has for their names; both are verified by `inner_verifier` and `outer_verifier`, and who tells the
         names of publications by `mapping_verifier`, by default as all on this face. What we got, up to `carry_bytes`,
-        we give to others when its producer does not answer. With `readers`, only they can read what we publish; what
-        others seal is opened with `receivers`, by default our keys. Files are kept as `join` does.
+        we give to others when its producer does not answer; those who set no forwarding hints, as NDNts and ndn-svs do
+        not, get it of nodes below the names in `carry_for`, which we register. With `readers`, only they can read what
+        we publish; what others seal is opened with `receivers`, by default our keys. Files are kept as `join` does.
         """
         name, keychain = as_name(group), self._trust.keychain if outer is None else None
         us = publishing_name(name, protocol, keychain, self._session.clock()) if node is None else as_name(node)
         kind = f"blobs{protocol.version}-{sha256(us.value).hexdigest()[:8]}"
         path = group_file(folder, name, kind) if durable else None
+        others = tuple(as_name(each) for each in carry_for)
 
         def reach() -> BlobGroup:
             vectors = self._signer_for(signed_name(name, protocol))
@@ -314,7 +317,9 @@ class Face:
             self._show_certificates()  # who hears from us asks for them next
             return BlobGroup(
                 self._way(),
-                Membership(name, us, protocol, vectors, layers, pieces, carry_bytes, sealing, bool(keys), checkers),
+                Membership(
+                    name, us, protocol, vectors, layers, pieces, carry_bytes, others, sealing, bool(keys), checkers
+                ),
                 path,
             )
 

@@ -1,26 +1,29 @@
 """The battlefield of the SVS-PS paper: four platoons out of each other's reach, and a mule that circles among them.
 
-Five squads and an access point, which forwards, are a platoon. Squads publish positions (1 kB) and images (30 to 50
-kB), and want the positions of their own platoon and of its two neighbours in the ring, and the images of their own. The
-mule is with one platoon after the other, wants all positions, and answers with what it holds.
+Five squads and an access point, which forwards, are a platoon. Squads publish positions (1 kB, every 4.5 to 5.5 s) and
+images (30 to 50 kB, every 10 to 60 s), at times that are drawn as the paper draws them, and want the positions of their
+own platoon and of its two neighbours in the ring, and the images of their own. The mule is with one platoon after the
+other, wants all positions, and answers with what it holds: it is found by the forwarding hint for carriers.
 
-The mule stays 30 s as in the paper, and says what it knows every 5 s: with the usual 30 s, a stay can pass in which
-nobody hears of anything. Loss is on its links, both ways. The paper has a position of every squad every 5 s
-(`PERIOD_S`); with fewer, many seeds can be played.
+The mule stays 30 s as in the paper, and says what it knows every 5 s, as `roost mule` does: with the usual 30 s, a stay
+can pass in which nobody hears of anything. Squads have patience without end, as what a mule lacks it may bring next
+time. Loss is on its links, both ways. With `thin`, everything is published so many times more seldom, and many seeds
+can be played.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from roost.forwarding.endpoint import Endpoint
 from roost.forwarding.face import MULTI_ACCESS, Arrived, FaceSpec, Send
 from roost.forwarding.strategy import STRATEGY_PREFIX
-from roost.machine import SECOND, Effect
+from roost.machine import MS, SECOND, Effect
 from roost.naming import Name
 from roost.node import Node, NodeSettings
-from roost.pubsub.blobs.carrying import Carrying
+from roost.pubsub.blobs.carrying import MULE_PERIODIC_MS, Carrying
 from roost.pubsub.blobs.items import Deliver
 from roost.pubsub.blobs.mapped_sync import MappedSvs
 from roost.pubsub.blobs.member import BlobMember
@@ -43,12 +46,14 @@ DIGEST = DigestSigner()
 PLATOONS = 4
 SQUADS = 5
 STAY_S = 30
-PERIOD_S = 5  # of a squad's positions, as in the paper
-MULE_PERIODIC_MS = 5000
+PERIOD_S = 5  # of a squad's positions, on average
+POSITION_MS = (4500, 5500)
+IMAGE_MS = (10_000, 60_000)
 PUBLISHING_S = 8 * STAY_S
 SLOTS = 8 + 13
 POSITION = b"a position, as it stands in packets: " * 4
 IMAGE = b"an image, as it stands in packets: " * 4
+IMAGE_PIECES = (220, 366)  # of those; 30,800 to 51,240 bytes
 
 
 class AccessPoint(Node):
@@ -118,12 +123,12 @@ def member(node: str, wishes: list[str], *, mule: bool = False, carries: bool = 
     def build(boot: Boot) -> Resident[BlobMember]:
         settings = SvsSettings(periodic_ms=MULE_PERIODIC_MS) if mule else SvsSettings()
         sync = MappedSvs(GROUP, settings, DIGEST, boot.randomness, Ledger("ledger", b""))
-        carrying = Carrying(DIGEST, (HOME,)) if carries else None
+        carrying = Carrying(DIGEST) if carries else None
         part = BlobMember(
             Seat(sync, ACCEPT_ANY), Name.parse(node), Layers.by(DIGEST), boot.randomness, carrying=carrying
         )
         for wish in wishes:
-            part.subscriber.subscribe(Wanted(topic=Name.parse(wish)))
+            part.subscriber.subscribe(Wanted(topic=Name.parse(wish), patience_ms=0))
         return Counted(part, Endpoint(DIGEST, boot.randomness))
 
     return build
@@ -133,14 +138,16 @@ class Battlefield:
     """The world, what was published in it, and the links of the mule."""
 
     def __init__(
-        self, seed: int, loss: float, period_s: int, *, carries: bool = True, wants: tuple[str, ...] = ("/position",)
+        self, seed: int, loss: float, thin: int = 1, *, carries: bool = True, wants: tuple[str, ...] = ("/position",)
     ) -> None:
         self.world = World(seed)
-        self._period_s = period_s
+        self._thin = thin
         self.positions: list[tuple[int, str]] = []  # platoon, name
+        self.images: list[tuple[int, str]] = []
         self.links: list[Medium] = []
         self._draws = self.world.draws("battlefield")
         self._mule_is_at = -1
+        self._began = self.world.now
         for platoon in range(PLATOONS):
             self.world.add(f"ap{platoon}", access_point, sync_ms=0)
             near = [f"/position/ndn/platoon{each % PLATOONS}" for each in (platoon - 1, platoon, platoon + 1)]
@@ -151,6 +158,10 @@ class Battlefield:
             air = Wire(delay_ms=10, rate_bps=5_000_000, loss=loss)
             self.links.append(self.world.bus([f"ap{platoon}"], air, name=f"air{platoon}"))
         self.world.add("mule", member("/ndn/mule", list(wants), mule=True, carries=carries), sync_ms=0)
+        self._due: list[tuple[int, int, int, str]] = []  # when which squad publishes what next
+        for who in range(PLATOONS * SQUADS):
+            for kind, (_, highest) in (("position", POSITION_MS), ("image", IMAGE_MS)):
+                heappush(self._due, (self._draws.randint(0, highest * thin) * MS, *divmod(who, SQUADS), kind))
 
     def move(self, slot: int) -> None:
         if self._mule_is_at >= 0:
@@ -161,8 +172,7 @@ class Battlefield:
     def publish(self, platoon: int, squad: int, kind: str, number: int, blob: bytes) -> None:
         node = unit(platoon, squad)
         name = f"/{kind}{node}/{number}"
-        if kind == "position":
-            self.positions.append((platoon, name))
+        (self.positions if kind == "position" else self.images).append((platoon, name))
         self.world.tell(
             node, lambda machine, now: machine.settle(machine.part.publish(Name.parse(name), blob, now), now)
         )
@@ -170,18 +180,27 @@ class Battlefield:
     def play(self, slots: int = SLOTS) -> None:
         for slot in range(slots):
             self.move(slot)
-            for _ in range(STAY_S * SECOND // (self._period_s * SECOND // 20)):
-                self.world.run(for_=self._period_s * SECOND // 20)
-                if slot * STAY_S < PUBLISHING_S:
-                    self._somebody()
+            until = (slot + 1) * STAY_S * SECOND
+            while slot * STAY_S < PUBLISHING_S and self._due[0][0] < until:
+                time, platoon, squad, kind = heappop(self._due)
+                self._run_until(self._began + time)
+                self._somebody(platoon, squad, kind)
+                lowest, highest = POSITION_MS if kind == "position" else IMAGE_MS
+                after = self._draws.randint(lowest, highest) * self._thin * MS
+                heappush(self._due, (time + after, platoon, squad, kind))
+            self._run_until(self._began + until)
 
-    def _somebody(self) -> None:
-        """One squad after the other publishes, and now and then an image."""
-        turn = len(self.positions)
-        platoon, squad = turn % PLATOONS, turn // PLATOONS % SQUADS
-        if not turn % 13:
-            self.publish(platoon, squad, "image", turn, IMAGE * self._draws.randint(220, 366))
-        self.publish(platoon, squad, "position", turn, POSITION * 7)
+    def _run_until(self, time: int) -> None:
+        if time > self.world.now:
+            self.world.run(for_=time - self.world.now)
+
+    def _somebody(self, platoon: int, squad: int, kind: str) -> None:
+        """A squad publishes a position or an image."""
+        if kind == "image":
+            blob = IMAGE * self._draws.randint(*IMAGE_PIECES)
+            self.publish(platoon, squad, kind, len(self.images), blob)
+        else:
+            self.publish(platoon, squad, kind, len(self.positions), POSITION * 7)
 
     def came(self) -> Counter[tuple[str, str]]:
         """Who got what, and how often."""
@@ -198,6 +217,25 @@ class Battlefield:
             for squad in range(SQUADS)
             if not name.startswith(f"/position{unit(platoon + step, squad)}/")
         }
+
+    def wanted_images(self) -> set[tuple[str, str]]:
+        """Every image, and every other squad of its platoon."""
+        return {
+            (unit(platoon, squad), name)
+            for platoon, name in self.images
+            for squad in range(SQUADS)
+            if not name.startswith(f"/image{unit(platoon, squad)}/")
+        }
+
+    def complete_s(self) -> float:
+        """How many seconds after the beginning the last position came to a squad."""
+        return max(
+            (each.time - self._began) / SECOND
+            for each in self.world.history
+            if isinstance(each.what, Deliver)
+            and each.station != "mule"
+            and str(each.what.item.name).startswith("/position")
+        )
 
     def at_squads(self) -> dict[tuple[str, str], int]:
         """The positions that came to squads, and how often."""

@@ -35,6 +35,7 @@ from roost.wire.segment import SEGMENT_BYTES
 MAPPING_FRESHNESS_MS: Final = 1000
 MAX_BYTES: Final = 1 << 26
 MAX_VOUCHERS: Final = 1024
+MULE_PERIODIC_MS: Final = 5000  # how often who moves says what it knows: it is nowhere for long
 KEYS_SHARE: Final = 4  # content keys outlive other packets up to 1/4 of the bytes
 
 
