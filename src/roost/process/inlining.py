@@ -51,7 +51,7 @@ class _Token(NamedTuple):
 
 def inlined(code: str) -> Inlined | None:
     """The code with parameters for its inputs; None if it has none, or if that might mean something else."""
-    tokens = _tokens(code)
+    tokens = tokens_of(code)
     if tokens is None or _PREFIX in code or any(each.text in _GLOBAL for each in tokens if each.kind == "word"):
         return None
     found: dict[Reference, int] = {}
@@ -87,7 +87,7 @@ def inlined(code: str) -> Inlined | None:
 
 def may_draw(code: str) -> bool:
     """Whether the code may draw random numbers, as far as its text can tell: if not, nobody need seed a run."""
-    tokens = _tokens(code)
+    tokens = tokens_of(code)
     if tokens is None or any(each.text in _GLOBAL for each in tokens if each.kind == "word"):
         return True
     for at, token in enumerate(tokens):
@@ -117,7 +117,7 @@ def _blanked(name: str, text: str) -> str:
     return "\n".join([name.ljust(len(lines[0])) if len(name) < len(lines[0]) else "", *blank[1:]])
 
 
-def _tokens(code: str) -> list[_Token] | None:
+def tokens_of(code: str) -> list[_Token] | None:
     """The tokens of code that has only those of which there is no doubt, None for other code."""
     if "`" in code or _OUTSIDE.search(code):
         return None

@@ -28,6 +28,7 @@ from roost.process.inlining import inlined, may_draw
 from roost.process.literals import references_in
 from roost.process.loaded import EXPLORE_MS, Loaded
 from roost.process.marking import double, written
+from roost.process.native.tier import TIERING, Tier, Tiering
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
 from roost.process.window import FEW
@@ -56,15 +57,18 @@ class JavaScript:
 
     language = "javascript"
 
+    def __init__(self, tiering: Tiering = TIERING) -> None:
+        self._tiering: Final = tiering
+
     def load(self, code: str, limits: Limits) -> JavaScriptProgram:
         """Load code; raises `BadMacro` with line and column."""
-        return JavaScriptProgram(code, limits)
+        return JavaScriptProgram(code, limits, self._tiering)
 
 
 class JavaScriptProgram(Loaded):
     """One macro's code in its own context."""
 
-    def __init__(self, code: str, limits: Limits) -> None:
+    def __init__(self, code: str, limits: Limits, tiering: Tiering = TIERING) -> None:
         try:
             code.encode()
         except UnicodeEncodeError:
@@ -84,6 +88,7 @@ class JavaScriptProgram(Loaded):
         self._is_held = False  # whether the context has the values of the last run
         self._source, self._is_script = self._compiled()
         self._inlined: Final = None if self._is_script else inlined(self._code)
+        self._tier: Final = None if self._inlined is None else Tier(self._inlined, limits, tiering)
         self._is_handed = False  # whether the context has that form too
         self.draws = may_draw(self._code)
         self._context: Context | None = None
@@ -101,6 +106,10 @@ class JavaScriptProgram(Loaded):
             context.allow(self._limits.time_ms)
 
     def _ran(self, inputs: Inputs, time: int, seed: int, state: bytes) -> Outcome:
+        if self._tier is not None and inputs:
+            native = self._tier.ran(inputs)
+            if native is not None:
+                return native
         context = self._context or self._remade()
         references = list(inputs)
         if references != self._bound:
