@@ -133,6 +133,8 @@ HOT = [
     "src/roost/process/javascript.py",
     "src/roost/process/loaded.py",
     "src/roost/process/macro.py",
+    "src/roost/process/native/compiled.py",
+    "src/roost/process/native/tier.py",
     "src/roost/process/parsing.py",
     "src/roost/process/processor.py",
     "src/roost/process/runner.py",

@@ -9,7 +9,7 @@ from roost.process.inlining import Inlined
 from roost.process.native import agreement, assembly
 from roost.process.native.compiled import Compiled
 from roost.process.native.grammar import parsed
-from roost.process.native.kinds import Kind, list_of, number
+from roost.process.native.kinds import TRUTH, Kind, list_of, number
 from roost.process.native.memory import Memory
 from roost.process.native.nodes import Refused
 from roost.process.native.translation import Translation
@@ -41,7 +41,7 @@ def built(form: Inlined, inputs: Inputs, limits: Limits, *, is_picky: bool) -> C
     inner, depth = result, result.depth
     for _ in range(depth):
         inner = inner.of
-    return Compiled(machine, memory, form.references, depths, inner.name, depth, limits.output_bytes)
+    return Compiled(machine, memory, form.references, depths, inner.name == TRUTH, depth, limits.output_bytes)
 
 
 def _input(reference: Reference, inputs: Inputs) -> Kind:
@@ -62,4 +62,3 @@ def _kind(value: Any) -> Kind:  # noqa: ANN401  whatever a sensor sends
         _kind(each).be(kind.of)
     _ = kind.depth
     return kind
-

@@ -26,8 +26,8 @@ _PRINTED_ALIKE: Final = 64  # powers of two from 2^−20 to 2^64 are printed ali
 _SMALLEST_ALIKE: Final = -20
 
 
-class Unlike(Exception):  # noqa: N818  it is no error: quickjs does the run
-    """This value is not what the code was compiled for, or not what it can give."""
+class Unlike(Exception):
+    """This value is not what the code was compiled for, or not what it can give; quickjs does the run."""
 
 
 class Compiled:
@@ -39,7 +39,7 @@ class Compiled:
         memory: Memory,
         references: Sequence[Reference],
         depths: Sequence[int],
-        kind: str,
+        is_truth: bool,  # noqa: FBT001  called once
         depth: int,
         most: int,
     ) -> None:
@@ -52,7 +52,7 @@ class Compiled:
         self._numbers: Final[Any] = memory.doubles
         self._references: Final = list(references)
         self._depths: Final = list(depths)
-        self._kind: Final = kind  # of the result, or of what the innermost of its lists consists of
+        self._is_truth: Final = is_truth  # the result, or what the innermost of its lists consists of
         self._depth: Final = depth  # of the result
         self._most: Final = most  # bytes of output
         self._bound: list[Reference] = []
@@ -198,7 +198,7 @@ class Compiled:
             if self._left < 0:
                 raise Unlike  # it would not fit
             return [self._value(begin + at, depth - 1) for at in range(count)]
-        if self._kind != "number":
+        if self._is_truth:
             return word != 0
         number: float = self._numbers[place]
         half, exponent = frexp(number)

@@ -1,7 +1,7 @@
 """JavaScript to nodes: the part of it that can be compiled; all else is `Refused`, and nothing is guessed.
 
 The code is known to be an expression that quickjs takes, so what is looked for here is only what it means. Semicolons
-may be missing where the next token stands on another line and is a word, and at the end of a block.
+may be missing at the end of a block, and where the next token stands on another line and continues nothing.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Parser:
         if self.next.text != "(":
             if self.next.kind != "word" or self._text(at + 1) != "=>":
                 return None
-            parameters = (self._name(),)
+            parameters: tuple[str, ...] = (self._name(),)
         else:
             end = at + 1
             while self._text(end) not in {")", "(", ""}:
@@ -336,7 +336,8 @@ class _Parser:
     def _end(self) -> None:
         """The end of a statement."""
         found = self.next
-        if not self._takes(";") and found.text != "}" and not (found.is_first and found.kind == "word"):
+        begins = found.is_first and (found.kind == "word" or found.text in {"++", "--"})
+        if not self._takes(";") and found.text != "}" and not begins:
             raise Refused("the end of a statement")
 
     # -- lexemes

@@ -6,33 +6,43 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 
-class Refused(Exception):  # noqa: N818  it is no error: quickjs runs the macro
-    """This code is not compiled."""
+class Refused(Exception):
+    """This code is not compiled, which is no error: quickjs runs it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
+    """A number that is written out."""
+
     value: float
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
+    """`true` or `false`."""
+
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
+    """What a name stands for."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unary:
+    """An operator before one operand."""
+
     operator: str
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
+    """An operator between two operands; a comma is one."""
+
     operator: str
     left: Expression
     right: Expression
@@ -40,6 +50,8 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """`test ? yes : no`."""
+
     test: Expression
     yes: Expression
     no: Expression
@@ -65,18 +77,24 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Index:
+    """An element."""
+
     array: Expression
     index: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
+    """What stands behind a point."""
+
     owner: Expression
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """A call of a function, of a method, or with `new`."""
+
     function: Expression
     arguments: tuple[Expression, ...]
     is_new: bool = False
@@ -84,6 +102,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class List:
+    """A list that is written out."""
+
     items: tuple[Expression, ...]
 
 
@@ -98,17 +118,23 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
+    """A declaration of several names, each with what it begins with."""
+
     how: str  # var, let or const
     names: tuple[tuple[str, Expression | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Do:
+    """An expression that is a statement."""
+
     expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """`if` with its `else`."""
+
     test: Expression
     yes: Statement
     no: Statement | None
@@ -127,6 +153,8 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class ForOf:
+    """`for (const name of array)`."""
+
     how: str
     name: str
     array: Expression
@@ -135,16 +163,22 @@ class ForOf:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
+    """`break` or `continue`."""
+
     is_break: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
+    """`return`."""
+
     value: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    """Statements in braces."""
+
     statements: tuple[Statement, ...]
 
 

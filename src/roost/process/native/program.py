@@ -141,7 +141,9 @@ class Program:
         """All of it, for this memory; so many steps may be counted."""
         places = "".join(self._places)
         lines = "\n".join(self._lines)
-        lists = _LISTS.replace("@WORDS@", str(memory.count)).replace("@words", f"inttoptr (i64 {memory.words_at} to ptr)")
+        lists = _LISTS.replace("@WORDS@", str(memory.count)).replace(
+            "@words", f"inttoptr (i64 {memory.words_at} to ptr)"
+        )
         return f"""\
 {PRELUDE}
 {lists}

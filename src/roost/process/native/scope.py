@@ -14,7 +14,7 @@ FUNCTION: Final = "function"  # a constant one
 
 
 class Value(NamedTuple):
-    """A value in a register; its form says what the register holds: `double`, `i1`, or the word as it lies in memory."""
+    """A value in a register; its form says what that holds: `double`, `i1`, or `i64`, the word as it lies in memory."""
 
     kind: Kind
     register: str
