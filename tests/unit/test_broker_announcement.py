@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from roost.broker.announcement import Announcement, decode_announcement
 from roost.broker.filters import Options
+from roost.broker.since import Since
 from roost.errors import BadPacket
 
 GOOD = {
@@ -55,6 +56,16 @@ def test_filters_that_did_not_change_are_not_said() -> None:
     assert decode_announcement(Announcement(b"c", b"", 5, 6, 1, online=False).encode()).filters is None
 
 
+def test_what_is_left_of_pasts_is_said_in_their_order() -> None:
+    recalls = {b"b/#": (Since(number=4711), {b"\x08\x01a": 5, b"\x08\x01b": 1}), b"a/#": (Since(time=7), {})}
+    found = decode_announcement(Announcement(b"c", b"", 5, 6, 1, online=True, recalls=recalls).encode()).recalls
+    assert list(found.items()) == list(recalls.items())
+
+
+def test_what_a_later_version_says_beside_is_passed_over() -> None:
+    assert decode_announcement(cbor2.dumps(GOOD | {"more": 1})) == decode_announcement(cbor2.dumps(GOOD))
+
+
 def test_the_topic_is_one_level_per_client_whatever_its_id() -> None:
     topics = {Announcement(client, b"", 5, 6, 1, online=True).topic for client in (b"a/b", b"a", b"#", b"x" * 1000)}
     assert len(topics) == 4
@@ -65,7 +76,6 @@ def test_the_topic_is_one_level_per_client_whatever_its_id() -> None:
     "said",
     [
         [],
-        GOOD | {"more": 1},
         GOOD | {"client": "text"},
         GOOD | {"expiry_s": -1},
         GOOD | {"online": 1},
@@ -78,6 +88,15 @@ def test_the_topic_is_one_level_per_client_whatever_its_id() -> None:
         GOOD | {"filters": [[b"a", 0, 0, 0]]},
         GOOD | {"filters": [["a", 0, 0, 0, None]]},
         GOOD | {"filters": {}},
+        GOOD | {"recalls": {}},
+        GOOD | {"recalls": [[b"a", 1, 0]]},
+        GOOD | {"recalls": [[b"a", 1, 0, {b"s": -1}]]},
+        GOOD | {"recalls": [[b"a", 1, 0, {number.to_bytes(2, "big"): 1 for number in range(1001)}]]},
+        GOOD | {"recalls": [["a", 1, 0, {}]]},
+        GOOD | {"recalls": [[b"a", -1, 0, {}]]},
+        GOOD | {"recalls": [[b"a/#/b", 1, 0, {}]]},
+        GOOD | {"recalls": [[b"$share/s/a", 1, 0, {}]]},
+        GOOD | {"recalls": [[b"%d" % number, 1, 0, {}] for number in range(1001)]},
     ],
 )
 def test_what_is_no_announcement_is_refused(said: object) -> None:

@@ -253,7 +253,7 @@ def test_what_comes_later_has_streams_listed_for_those_alone_who_asked_for_it(mo
 
 
 def test_a_past_of_very_many_streams_begins_anew_after_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "MAX_ROW_STREAMS", 1)
+    monkeypatch.setattr(recalling, "MAX_PLACES", 1)
     street = Street(1, 1)
     (node,) = street.nodes
     speaker = node.connect(b"speaker", 5)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 from roost.broker.abroad import Abroad
-from roost.broker.announcement import MAX_BEGUN, MAX_DONE, MAX_FILTERS, Announcement
+from roost.broker.announcement import MAX_BEGUN, MAX_DONE, MAX_FILTERS, Announcement, Recalls
 from roost.broker.arrivals import TOPIC as ARRIVALS
 from roost.broker.arrivals import Arrivals
 from roost.broker.beat import TOPIC, Beat, Share, parts
@@ -20,8 +20,10 @@ from roost.broker.session import RECEIVED, Session
 MAX_DONE_BYTES: Final = 2000  # of one announcement
 MAX_FILTERS_BYTES: Final = 3500
 MAX_BEGUN_BYTES: Final = 1000
+MAX_RECALLS_BYTES: Final = 5000  # of a part that has nothing else
 _NUMBER_BYTES: Final = 12  # and the heads around
 _OPTIONS_BYTES: Final = 16
+_RECALL_BYTES: Final = 36
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -60,7 +62,9 @@ def announcements(
     filters = _filters(session) if is_whole else []
     for group, (tree, panel) in groups.items():
         through, begun = _done(group, done), _begun(group, session)
-        count = max(1, len(filters), len(through), len(begun))
+        recalls = _recalls(group, abroad.recounted)
+        before = max(1, len(filters), len(through), len(begun))
+        count = before + len(recalls)
         for at in range(count):
             said = Announcement(
                 session.client,
@@ -75,16 +79,22 @@ def announcements(
                 held,
                 (at, count),
                 begun[at] if at < len(begun) else {},
+                recalls[at - before] if at >= before else {},
             )
             found.append((tree, _message(said.topic, said.encode(), now), session.client))
     return found
 
 
 def done_of(session: Session) -> dict[bytes, int]:
-    """Through which number what a session got of each stream since the last time is acknowledged."""
+    """Through which number what a session got of each stream since the last time is acknowledged.
+
+    Nothing is said of streams of a past that is being delivered: `unfinished` says how far these are.
+    """
     if session.abroad is None:
         return {}
-    done = dict(session.abroad.handed)
+    running = session.abroad.running
+    handed = session.abroad.handed.items()
+    done = {stream: number for stream, number in handed if not any(recall.brings(stream) for recall in running)}
     for delivery in [*session.inflight.values(), *session.again, *session.queue]:
         origin = delivery.message.origin
         if origin is not None and delivery.qos:
@@ -114,6 +124,23 @@ def _begun(group: bytes, session: Session) -> list[dict[tuple[bytes, int], int]]
         if delivery.state >= RECEIVED and origin is not None and origin[1].startswith(group):
             mine[origin[1], origin[2]] = packet_id
     return _in_parts(mine, {each: len(each[0]) + _NUMBER_BYTES for each in mine}, MAX_BEGUN_BYTES, MAX_BEGUN)
+
+
+def _recalls(group: bytes, recalls: Recalls) -> list[Recalls]:
+    """All recalls, and how far they are in a group, in parts."""
+    mine: dict[tuple[bytes, bytes], int] = {}
+    for filter_, (_, places) in recalls.items():
+        mine[filter_, b""] = 0  # so that it is named if it has no places
+        mine.update({(filter_, stream): number for stream, number in places.items() if stream.startswith(group)})
+    sizes = {(filter_, stream): len(filter_) + len(stream) + _RECALL_BYTES for filter_, stream in mine}
+    found: list[Recalls] = []
+    for part in _in_parts(mine, sizes, MAX_RECALLS_BYTES, MAX_DONE):
+        found.append({})
+        for (filter_, stream), number in part.items():
+            places = found[-1].setdefault(filter_, (recalls[filter_][0], {}))[1]
+            if stream:
+                places[stream] = number
+    return found
 
 
 def _in_parts(whole: Mapping[Key, Value], sizes: Mapping[Key, int], room: int, most: int) -> list[dict[Key, Value]]:

@@ -111,8 +111,10 @@ class Core:
         self.steps = STEPS  # that handing out may go in this call
         self.began = now  # when this broker first had groups
         self.positions: Final[dict[bytes, int]] = {}  # of a restart: how far streams were handed on
-        self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int]]] = []  # recalls of a restart; then empty
-        self.unheard: list[tuple[Session, bytes, int]] = []  # subscriptions elsewhere, new in this call
+        self.interrupted: list[tuple[Session, bytes, Since, dict[bytes, int], bool]] = []  # recalls of a restart
+        self.unheard: list[
+            tuple[Session, bytes, int, dict[bytes, int]]
+        ] = []  # of this call: what is to be caught up on
         self.cleared: Final[dict[bytes, tuple[int, bytes]]] = {}  # by topic, when it was; bound: `emerging.MAX_CLEARED`
         self.listeners = 0  # who wants the driver to be told of all messages
         self.listened = False  # whether there are any

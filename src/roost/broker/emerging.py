@@ -40,10 +40,10 @@ def take_in(core: Core, messages: list[Message], positions: Mapping[bytes, int],
         arrive(core.macros, messages)
     for message in messages:
         _emerge(core, message, now)
-    last_words, core.last_words = core.last_words, []
-    for client, panel, began in last_words:  # now that all parts of them are in
-        vouching.heard(core, client, panel, began, now)
     hearing.catch_up(core, now)
+    last_words, core.last_words = core.last_words, []
+    for client, panel, began in last_words:  # now that what they leave to this node waits here
+        vouching.heard(core, client, panel, began, now)
     for stream, number in positions.items():
         core.ledger.save_position(stream, number)
 

@@ -107,9 +107,9 @@ def _look_at_one_who_rests(core: Core) -> None:
 def resume(core: Core) -> None:
     """Go on with what an earlier process began."""
     interrupted, core.interrupted = core.interrupted, []
-    for session, key, since, places in interrupted:
+    for session, key, since, places, is_over in interrupted:
         if not key.startswith(_ROW):
-            core.interrupted.append((session, key, since, places))
+            core.interrupted.append((session, key, since, places, is_over))
             continue
         filter_ = key[len(_ROW) :]
         place, born = next(iter(places.items()), (b"", 0))

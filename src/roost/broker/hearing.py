@@ -23,9 +23,10 @@ from roost.broker.beat import Beat
 from roost.broker.core import Core
 from roost.broker.delivery import deliver
 from roost.broker.filters import Options
+from roost.broker.following import follow, is_awaited
 from roost.broker.memory import has_room_for_filter, set_will
 from roost.broker.message import Message
-from roost.broker.queueing import keep_only, over
+from roost.broker.queueing import take_back
 from roost.broker.receipts import Told
 from roost.broker.roaming import FLEETING_REFRESH_S, PAUSE, refresh_s
 from roost.broker.roles.presenting import given, heard_on, is_decided
@@ -35,7 +36,7 @@ from roost.broker.since import Since
 from roost.machine.contract import SECOND
 
 SLACK: Final = 2 * PAUSE  # between a subscription and its announcement
-MAX_CAUGHT_UP: Final = 10_000  # messages of a stream
+MAX_CAUGHT_UP: Final = 10_000  # messages of a stream, or of all that were left to a recall
 FLEETING_S: Final = 3 * FLEETING_REFRESH_S  # how long a session that ends with its link is believed to be there
 
 
@@ -57,10 +58,7 @@ def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> 
         if not is_there or not _is_later(core, said, stream, session):
             if session.born == said.born:  # it left there, and is here
                 _hear_released(core, said, stream, time, is_latest=False)
-                _forget_done(core, session, session.groups(), said)
-                if not said.online:
-                    session.groups().begun.update(said.begun)  # until all parts are in
-                    core.last_words.append((said.client, said.panel, said.began))
+                _hear_where_it_left(core, session, session.groups(), said, stream, time)
             return
         give_up(core, session, said.began, now)
         session = core.sessions.get(said.client)
@@ -82,7 +80,7 @@ def hear(core: Core, said: Announcement, stream: bytes, time: int, now: int) -> 
         if is_over:
             _end(core, session, now)
             return
-        _believe(core, session, abroad, said, time, now)
+        _believe(core, session, abroad, said, stream, time, now)
     _forget_done(core, session, abroad, said)
     lifetimes.arm(core, session)
     if session.stored or not abroad.fleeting:
@@ -116,7 +114,23 @@ def _is_later(core: Core, said: Announcement, stream: bytes, session: Session) -
     return (said.began, stream) > (session.here_since, panel)
 
 
-def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, time: int, now: int) -> None:
+def _hear_where_it_left(
+    core: Core, session: Session, abroad: Abroad, said: Announcement, stream: bytes, time: int
+) -> None:
+    """Take in what a node says that a client left which is here; until its last word it may go on here as it says."""
+    _forget_done(core, session, abroad, said)
+    if not said.online:
+        abroad.begun.update(said.begun)  # until all parts are in
+        if said.is_last:
+            core.last_words.append((said.client, said.panel, said.began))
+    whole = abroad.gather(said)
+    if whole is not None and is_awaited(session) and said.began == abroad.left:
+        follow(core, session, whole.recalls, stream, time - SLACK)
+
+
+def _believe(
+    core: Core, session: Session, abroad: Abroad, said: Announcement, stream: bytes, time: int, now: int
+) -> None:
     """Have a session be what the node says that has it."""
     if not abroad.elsewhere:
         abroad.came = max(session.born, abroad.began)
@@ -134,10 +148,14 @@ def _believe(core: Core, session: Session, abroad: Abroad, said: Announcement, t
     if said.part[0] == 0:
         abroad.begun = {}
     abroad.begun.update(said.begun)
-    filters = abroad.gather(said.filters, *said.part)
-    if filters is not None:
-        shared = {filter_: options for filter_, options in filters.items() if options.shared is not None}
-        _subscribe(core, session, shared if abroad.fleeting else filters, time)
+    whole = abroad.gather(said)
+    if whole is None:
+        return
+    if whole.filters is not None:
+        shared = {filter_: options for filter_, options in whole.filters.items() if options.shared is not None}
+        _subscribe(core, session, shared if abroad.fleeting else whole.filters, time)
+    if core.roaming is not None and not core.roaming.owes(session):  # which knows better until it has told
+        follow(core, session, whole.recalls, stream, time - SLACK)
 
 
 def _hear_released(core: Core, said: Announcement, stream: bytes, time: int, *, is_latest: bool) -> None:
@@ -188,7 +206,7 @@ def _subscribe(core: Core, session: Session, filters: dict[bytes, Options], time
             continue
         is_new = core.router.add(filter_, lifetimes.bare_filter(filter_), session, options)
         if is_new and options.shared is None:
-            core.unheard.append((session, filter_, max(1, time - SLACK)))
+            core.unheard.append((session, filter_, time - SLACK, {}))
 
 
 def _wishes(options: Options) -> tuple[int, bool, bool, int]:
@@ -197,24 +215,34 @@ def _wishes(options: Options) -> tuple[int, bool, bool, int]:
 
 
 def catch_up(core: Core, now: int) -> None:
-    """Queue what came for new subscriptions of other nodes' sessions before these were heard of."""
+    """Queue what came for other nodes' sessions before their subscriptions were heard of, or was left to a recall.
+
+    That is what came since a time, or in some streams from a number on.
+    """
     unheard, core.unheard = core.unheard, []
-    for session, filter_, time in unheard:
+    for session, filter_, time, places in unheard:
         options = session.subscriptions.get(filter_)
-        if core.history is None or options is None or session.gone or session.link is not None:
+        is_here = session.link is not None and not is_awaited(session)
+        if core.history is None or options is None or session.gone or is_here:
             continue
         if not is_decided(core, session, filter_):
-            core.unheard.append((session, filter_, time))
+            core.unheard.append((session, filter_, time, places))
             continue
-        held = {delivery.message.origin for delivery in [*session.again, *session.queue]}
+        held = {each.message.origin for each in [*session.inflight.values(), *session.again, *session.queue]}
+        done, since = session.groups().done, max(1, time)
+        left = MAX_CAUGHT_UP
         for stream in streams_of(core, filter_):
-            low, high = core.history.first(stream, Since(time)), core.history.present(stream)
-            left = MAX_CAUGHT_UP
+            place = places.get(stream, 0)
+            low = max(place or core.history.first(stream, Since(since)), done.get(stream, 0) + 1)
+            high = core.history.present(stream)
+            earliest = 0 if place else max(since, core.began)
+            if not places:
+                left = MAX_CAUGHT_UP
             while low <= high and left > 0 and (read := core.history.read(stream, low, high, left)):
                 left -= len(read)
                 low = read[-1][0] + 1
                 for _, message in read:
-                    if message is not None and message.origin not in held and message.time >= max(time, core.began):
+                    if message is not None and message.origin not in held and message.time >= earliest:
                         _queue(core, session, filter_, options, message, now)
 
 
@@ -227,8 +255,7 @@ def streams_of(core: Core, filter_: bytes) -> list[bytes]:
 
 def _queue(core: Core, session: Session, filter_: bytes, options: Options, message: Message, now: int) -> None:
     qos = min(message.qos, options.qos)
-    done = 0 if session.abroad is None or message.origin is None else session.abroad.done.get(message.origin[1], 0)
-    if not qos or (message.origin is not None and message.origin[2] <= done):
+    if not qos or session.groups().leaves(message):
         return
     if options.no_local and message.publisher == session.client:
         return
@@ -236,6 +263,8 @@ def _queue(core: Core, session: Session, filter_: bytes, options: Options, messa
     if mine is not None:
         identifiers = [options.identifier] if options.identifier else None
         deliver(core, session, mine, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
+        if core.roaming is not None:
+            core.roaming.hand(session, message)
 
 
 def _forget_done(core: Core, session: Session, abroad: Abroad, said: Announcement) -> None:
@@ -245,13 +274,8 @@ def _forget_done(core: Core, session: Session, abroad: Abroad, said: Announcemen
         return
     for stream, number in done.items():
         abroad.note_done(stream, number)
-    left = [delivery for delivery in session.queue if not _is_done(delivery, done)]
-    gone = [delivery for delivery in [*session.again, *session.queue] if _is_done(delivery, done)]
-    session.again = [delivery for delivery in session.again if not _is_done(delivery, done)]
-    keep_only(core, session, left)
-    for delivery in gone:
+    for delivery in take_back(core, session, lambda each: _is_done(each, done)):
         leave_to(core, session, delivery, said.panel)
-        over(core, session, delivery)
 
 
 def _is_done(delivery: Delivery, done: dict[bytes, int]) -> bool:

@@ -130,9 +130,11 @@ class Ledger:
         """Delete a retained message's row; returns what to wait for."""
         return self._change(RETAINED + topic, None, sync)
 
-    def save_recall(self, client: bytes, filter_: bytes, since: Since, places: dict[bytes, int]) -> None:
+    def save_recall(
+        self, client: bytes, filter_: bytes, since: Since, places: dict[bytes, int], *, is_over: bool = False
+    ) -> None:
         """Write how far a past is delivered; nobody waits for that."""
-        self._change(recall_key(client, filter_), recall_value(since, places), sync=False)
+        self._change(recall_key(client, filter_), recall_value(since, places, is_over=is_over), sync=False)
 
     def forget_recall(self, client: bytes, filter_: bytes) -> None:
         """Delete a recall's row."""

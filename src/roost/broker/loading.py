@@ -80,7 +80,8 @@ def load(core: Core, rows: Iterable[tuple[bytes, bytes]]) -> None:
                 core.router.add(rest, bare, session, options)
                 session.touched = []
             elif key[:1] == RECALL:
-                core.interrupted.append((session, rest, *read_recall(value)))
+                since, places, is_over = read_recall(value)
+                core.interrupted.append((session, rest, since, places, is_over))
             elif key[:1] == DELIVERY:
                 deliveries.setdefault(session.number, []).append(read_delivery(value, int.from_bytes(rest, "big")))
             else:
@@ -126,8 +127,8 @@ def join(core: Core, history: History, roaming: Roaming | None) -> None:
     core.ledger.save_beginning(core.began)
     if roaming is not None and core.gateway is not None:
         roaming.comings.tree_of = core.gateway.of
-    for session, filter_, since, places in core.interrupted:
-        recalling.resume(core, session, filter_, since, places)
+    for session, filter_, since, places, is_over in core.interrupted:
+        recalling.resume(core, session, filter_, since, places, is_over=is_over)
     core.interrupted = []
     if roaming is not None:
         for session in core.sessions.values():

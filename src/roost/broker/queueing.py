@@ -9,6 +9,7 @@ all, and its row goes with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from roost.broker.core import Core
@@ -75,6 +76,17 @@ def keep_only(core: Core, session: Session, left: list[Delivery]) -> None:
     session.queue.clear()
     for delivery in left:
         session.put(delivery)
+
+
+def take_back(core: Core, session: Session, is_had: Callable[[Delivery], bool]) -> list[Delivery]:
+    """Have what its client had, or gets otherwise, neither wait nor be sent again; returns it."""
+    gone = [delivery for delivery in [*session.again, *session.queue] if is_had(delivery)]
+    if gone:
+        session.again = [delivery for delivery in session.again if not is_had(delivery)]
+        keep_only(core, session, [delivery for delivery in session.queue if not is_had(delivery)])
+    for delivery in gone:
+        over(core, session, delivery)
+    return gone
 
 
 def over(core: Core, session: Session, delivery: Delivery) -> None:

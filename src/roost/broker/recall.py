@@ -122,9 +122,20 @@ class Recall:
         levels = topic.split(b"/")
         return any(matches(heard, levels) for heard in self._levels)
 
+    def brings(self, stream: bytes) -> bool:
+        """Whether readings of a stream are left to it."""
+        if stream in self._strands or stream in self._places:
+            return True
+        return any(self._history.has(stream, heard) for heard in self._heard_on)
+
+    def first(self, stream: bytes) -> int:
+        """The first number of a stream that is wanted."""
+        return self._history.first(stream, self.since)
+
     def places(self) -> dict[bytes, int]:
-        """The next number of each stream, to go on with later."""
-        return self._places | {stream: strand.expected for stream, strand in self._strands.items()}
+        """The next number of each stream, to go on with later; nothing of those that have no wanted number yet."""
+        strands = [each for each in self._strands.values() if each.begin <= self._history.present(each.stream) + 1]
+        return self._places | {strand.stream: strand.expected for strand in strands}
 
     def next(self, version: int, now: int) -> Message | None:
         """The next reading, dressed for a client; None if there is none now."""

@@ -1,10 +1,9 @@
 """Delivering the past: recalls of sessions, piece by piece, as fast as their links take it.
 
 A recall goes on for as long as its session lives, with whatever link it has; that of a persistent session has a row,
-and goes on after a restart too. No more is read than there is room for: the past waits in the repo, not in memory. A
-session that moves to another node leaves the rest of its past behind, and has the present there. All sessions share
-`PIECE` messages in one call and take turns from call to call. In one call one recall begins, for it looks at every
-stream.
+and goes on after a restart too, or at another node that its client comes to (`roost.broker.following`). No more is read
+than there is room for: the past waits in the repo, not in memory. All sessions share `PIECE` messages in one call and
+take turns from call to call. In one call one recall begins, for it looks at every stream.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from roost.broker.recall import Recall
 from roost.broker.roles.presenting import given, heard_on, is_decided
 from roost.broker.session import Session
 from roost.broker.since import Since
+from roost.broker.unfinished import MAX_PLACES
 
 PIECE: Final = 500  # messages in one call
 SHARE: Final = 50  # of them a session has at least, when it is its turn
 AHEAD: Final = 64  # that may wait in its queue
-MAX_ROW_STREAMS: Final = 2000  # a recall of more begins anew after a restart
 
 
 def begin(core: Core, session: Session, filter_: bytes, options: Options, since: Since) -> None:
@@ -36,11 +35,16 @@ def begin(core: Core, session: Session, filter_: bytes, options: Options, since:
     _add(core, session, Recall(filter_, since, core.history, None, heard_on(core, filter_)), options)
 
 
-def resume(core: Core, session: Session, filter_: bytes, since: Since, places: dict[bytes, int]) -> None:
-    """Go on with what an earlier process began."""
+def resume(
+    core: Core, session: Session, filter_: bytes, since: Since, places: dict[bytes, int], *, is_over: bool = False
+) -> None:
+    """Go on with what an earlier process or another node began, once the client is here."""
     options = session.subscriptions.get(filter_)
-    if core.history is not None and options is not None:
-        _add(core, session, Recall(filter_, since, core.history, places, heard_on(core, filter_)), options)
+    if options is None:
+        core.ledger.forget_recall(session.client, filter_)
+    elif core.history is not None:
+        recall = Recall(filter_, since, core.history, places, heard_on(core, filter_))
+        _add(core, session, recall, options, is_over=is_over)
 
 
 def look_again(core: Core, messages: Sequence[Message], past: Mapping[bytes, int]) -> None:
@@ -58,6 +62,8 @@ def look_again(core: Core, messages: Sequence[Message], past: Mapping[bytes, int
     for number, session in list(core.recalled.items()):
         if session.gone or session.abroad is None or not session.abroad.recalled:
             del core.recalled[number]
+            continue
+        if session.abroad.elsewhere:
             continue
         for filter_, since in list(session.abroad.recalled.items()):
             options = session.subscriptions.get(filter_)
@@ -77,11 +83,15 @@ def look_again(core: Core, messages: Sequence[Message], past: Mapping[bytes, int
             _add(core, session, Recall(filter_, since, core.history, places, heard), options)
 
 
-def _add(core: Core, session: Session, recall: Recall, options: Options) -> None:
+def _add(core: Core, session: Session, recall: Recall, options: Options, *, is_over: bool = False) -> None:
     end(core, session, recall.filter)
-    session.groups().replays.append(Replay(recall, options))
-    core.recalling[session.number] = session
-    _save(core, session, recall)
+    abroad = session.groups()
+    replay = Replay(recall, options)
+    replay.is_over = is_over
+    abroad.replays.append(replay)
+    if not abroad.elsewhere:
+        core.recalling[session.number] = session
+    _save(core, session, replay)
 
 
 def end(core: Core, session: Session, filter_: bytes) -> None:
@@ -92,9 +102,13 @@ def end(core: Core, session: Session, filter_: bytes) -> None:
     abroad.recalled.pop(filter_, None)
     for replay in abroad.replays:
         if replay.recall.filter == filter_:
-            abroad.replays.remove(replay)
-            core.ledger.forget_recall(session.client, filter_)
+            _drop(core, session, abroad, replay)
             return
+
+
+def _drop(core: Core, session: Session, abroad: Abroad, replay: Replay) -> None:
+    abroad.replays.remove(replay)
+    core.ledger.forget_recall(session.client, replay.recall.filter)
 
 
 def proceed(core: Core, now: int) -> bool:
@@ -103,7 +117,7 @@ def proceed(core: Core, now: int) -> bool:
     left = PIECE
     share = max(SHARE, PIECE // max(1, len(core.recalling)))
     for number, session in list(core.recalling.items()):
-        if session.gone or session.abroad is None or not session.abroad.replays:
+        if session.gone or session.abroad is None or not _is_left(core, session, session.abroad):
             del core.recalling[number]
         elif session.link is not None and left > 0:
             turn = min(share, left)
@@ -118,15 +132,21 @@ def proceed(core: Core, now: int) -> bool:
     return more
 
 
+def _is_left(core: Core, session: Session, abroad: Abroad) -> bool:
+    """Whether there is anything of a past that is not acknowledged."""
+    for replay in [each for each in abroad.replays if each.is_settled]:
+        _drop(core, session, abroad, replay)
+    return bool(abroad.replays)
+
+
 def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int, now: int) -> int:
     """Deliver so many messages of a past; returns how many less it were, below 0 if others have to wait."""
     before = left
     has_begun = False  # one that had not
     ahead = min(AHEAD, core.max_queued)
-    while left > 0 and abroad.replays and link.room > 0 and len(session.queue) < ahead:
+    while left > 0 and (replay := abroad.under_way) and link.room > 0 and len(session.queue) < ahead:
         if session.held_bytes * 2 > core.max_queued_bytes:  # the bounds of the queue are for the living
             break
-        replay = abroad.replays[0]
         if not is_decided(core, session, replay.recall.filter):
             break
         if not replay.recall.begun:
@@ -138,9 +158,7 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
         core.stats.left_out += replay.recall.left_out - left_out
         left -= 1
         if message is None:
-            end(core, session, replay.recall.filter)
-            abroad.recalled[replay.recall.filter] = replay.recall.since
-            core.recalled[session.number] = session
+            _finish(core, session, abroad, replay)
             continue
         options = replay.options
         if options.no_local and message.publisher == session.client:  # [MQTT-3.8.3-3]
@@ -152,13 +170,28 @@ def _proceed(core: Core, session: Session, link: Link, abroad: Abroad, left: int
             deliver(core, session, mine, qos, False, identifiers, core.durable, 0, None, now)  # noqa: FBT003
             if qos and core.roaming is not None:
                 core.roaming.hand(session, message)
-    if left < before and abroad.replays:
-        _save(core, session, abroad.replays[0].recall)
+    if left < before:
+        if core.roaming is not None:
+            core.roaming.progress(session)
+        if abroad.under_way is not None:
+            _save(core, session, abroad.under_way)
     return -1 if has_begun else left
 
 
-def _save(core: Core, session: Session, recall: Recall) -> None:
+def _finish(core: Core, session: Session, abroad: Abroad, replay: Replay) -> None:
+    """A past has caught up with the present; others are told of it until all of it is acknowledged."""
+    abroad.recalled[replay.recall.filter] = replay.recall.since
+    core.recalled[session.number] = session
+    if session.persistent and core.roaming is not None:
+        replay.is_over = True
+        _save(core, session, replay)
+    else:
+        _drop(core, session, abroad, replay)
+
+
+def _save(core: Core, session: Session, replay: Replay) -> None:
     if session.persistent:
+        recall = replay.recall
         places = recall.places()
-        known = places if len(places) <= MAX_ROW_STREAMS else {}
-        core.ledger.save_recall(session.client, recall.filter, recall.since, known)
+        known = places if len(places) <= MAX_PLACES else {}
+        core.ledger.save_recall(session.client, recall.filter, recall.since, known, is_over=replay.is_over)

@@ -29,6 +29,7 @@ from roost.broker.session import Session
 from roost.broker.shared import whole_filter
 from roost.broker.sharing import Sharing
 from roost.broker.track import Open
+from roost.broker.unfinished import recount
 from roost.broker.vows import PATIENCE
 from roost.machine.contract import SECOND, earliest
 
@@ -169,9 +170,17 @@ class Roaming:
             abroad = session.groups()
             if not abroad.elsewhere:
                 abroad.hand(message.origin[1], message.origin[2])
-                if session.link is not None:
-                    self._progressed[session.client] = session
-                    self._is_fresh = True
+                self.progress(session)
+
+    def progress(self, session: Session) -> None:
+        """A session got something; whether it is done with that is looked at in a round."""
+        if session.link is not None and session.persistent:
+            self._progressed[session.client] = session
+            self._is_fresh = True
+
+    def owes(self, session: Session) -> bool:
+        """Whether others are to be told of a session what they do not know, be it the last word of it."""
+        return session.client in self._changed or session.client in self._later
 
     def release(self, session: Session, packet_id: int) -> bool:
         """A client has released a QoS 2 message; whether another node, or this one, had it in a group."""
@@ -267,11 +276,13 @@ class Roaming:
         is_due = has_changed or abroad.look <= now
         through = done_of(session) if is_due else {}
         done = {stream: number for stream, number in through.items() if number > abroad.done.get(stream, 0)}
+        recalls = recount(session) if is_due and roams else abroad.recounted
         if is_due:
             abroad.look = now + PAUSE
-        if not has_changed and not done and not (abroad.released and is_due):
+        if not has_changed and not done and recalls == abroad.recounted and not (abroad.released and is_due):
             self._watch(session, abroad)
             return []
+        abroad.recounted = recalls
         if online and roams:
             self._tell_again(session.client, now + SECOND * refresh_s(session.expiry_s))
         elif session.client in self._refresh:
@@ -306,7 +317,7 @@ class Roaming:
 
     def _watch(self, session: Session, abroad: Abroad) -> None:
         """See later what a session has done; without a link it does nothing, and what it is to get is handed again."""
-        if (abroad.handed or abroad.released) and session.link is not None:
+        if (abroad.handed or abroad.released or abroad.replays or abroad.recounted) and session.link is not None:
             self._progressed[session.client] = session
 
 

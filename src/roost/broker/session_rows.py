@@ -6,6 +6,8 @@ million lines of one row.
 
 from __future__ import annotations
 
+from typing import Final
+
 from roost.broker.filters import Options
 from roost.broker.packets.connect import Will
 from roost.broker.packets.fields import is_shared, split_shared
@@ -14,6 +16,8 @@ from roost.broker.packets.reasons import Malformed
 from roost.broker.rows import BadRow, Row, blob, seal, unseal
 from roost.broker.session import Session
 from roost.broker.since import Since
+
+_OVER: Final = b"\x01"  # behind the places of a recall
 
 
 def session_value(session: Session) -> bytes:
@@ -102,20 +106,21 @@ def read_filter(value: bytes, filter_: bytes) -> tuple[bytes, Options]:
     return bare, options
 
 
-def recall_value(since: Since, places: dict[bytes, int]) -> bytes:
+def recall_value(since: Since, places: dict[bytes, int], *, is_over: bool) -> bytes:
     """The row of a recall."""
     parts = [since.time.to_bytes(8, "big"), since.number.to_bytes(8, "big"), len(places).to_bytes(4, "big")]
     for stream, number in places.items():
         parts += [blob(stream, 2), number.to_bytes(8, "big")]
+    parts.append(_OVER if is_over else b"")
     return seal(b"".join(parts))
 
 
-def read_recall(value: bytes) -> tuple[Since, dict[bytes, int]]:
-    """Read the row of a recall."""
+def read_recall(value: bytes) -> tuple[Since, dict[bytes, int], bool]:
+    """Read the row of a recall: since when, the next numbers, and whether it has caught up."""
     row = unseal(value)
     since = Since(row.number(8), row.number(8))
     places: dict[bytes, int] = {}
     for _ in range(row.number(4)):
         stream = row.blob(2)
         places[stream] = row.number(8)
-    return since, places
+    return since, places, row.rest() == _OVER

@@ -146,11 +146,14 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
     set_will(core, session, connect.will)
     session.will_due = 0  # the client is back in time [MQTT-3.1.3-9]
     elsewhere: tuple[bytes, int] | None = None
+    is_back = session.abroad is not None and session.abroad.elsewhere
     if session.abroad is not None:
         if session.abroad.elsewhere and session.abroad.online:
             elsewhere = session.abroad.panel, session.abroad.began
         session.abroad.come_back(now)
         session.abroad.earlier = set(session.incoming)
+        if session.abroad.replays:
+            core.recalling[session.number] = session
     session.link = link
     link.session = session
     link.state = CONNECTED
@@ -174,7 +177,7 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
         core.doom(link, PACKET_TOO_LARGE, "")  # [MQTT-3.1.2-24]
         return
     is_another = before is not None and before is not session and before.abroad is not None and before.abroad.told
-    vouching.welcome(core, link, elsewhere, bequest, is_another=is_another)
+    vouching.welcome(core, link, elsewhere, bequest, is_another=is_another or is_back)
     if link.vows or not core.ledger.safe(link.gate):
         core.shut(link)
     core.send(link, answer)
