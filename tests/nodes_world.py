@@ -89,6 +89,8 @@ class Node(World):
         return self.handed.get(stream, 0)
 
     def first(self, stream: bytes, since: Since) -> int:
+        if since.number:
+            return since.number
         held = self.streams[stream]
         found = [at for at, message in enumerate(held, 1) if message.time >= since.time]
         return found[0] if found else len(held) + 1

@@ -2,6 +2,7 @@
 
     SUBSCRIBE ─▶ SUBACK held ─▶ told at the next round ─▶ every repo that answers has it ─▶ SUBACK
     CONNECT of a client that another node has ─▶ CONNACK held ─▶ that node's last word ─▶ CONNACK, and what is left
+    CONNECT that is news to other nodes, for its session was elsewhere or ends an earlier one ─▶ as with SUBSCRIBE
 
 Without other repos in its groups a node has nobody to wait for.
 """
@@ -32,9 +33,9 @@ def hold(core: Core, link: Link, held: Held) -> None:
 
 
 def welcome(
-    core: Core, link: Link, elsewhere: tuple[bytes, int] | None, bequest: Bequest | None, *, is_another: bool
+    core: Core, link: Link, elsewhere: tuple[bytes, int] | None, bequest: Bequest | None, *, is_news: bool
 ) -> None:
-    """Have a CONNACK wait: for the last word of the node that has the client, or until an end of its session is told.
+    """Have a CONNACK wait: for the last word of the node that has the client, and until what is news is told.
 
     `elsewhere` is that node's panel, and when the client came there; `bequest` is the will that it left there.
     """
@@ -45,7 +46,7 @@ def welcome(
         vows.append(Vow(link, None, *elsewhere))
     elif bequest is not None and not _is_silent(core, bequest.panel):
         vows.append(Vow(link, None, bequest.panel, bequest.came, is_for_will=True))
-    if is_another:
+    if is_news:
         vows.append(Vow(link, None))
     link.vows += sum([core.vows.add(vow) for vow in vows])
 

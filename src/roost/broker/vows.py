@@ -1,10 +1,11 @@
 """Answers that wait until the other nodes of a group know: what waits, for what, and no longer than `PATIENCE`.
 
 A client that has its answer may be at another node in the next moment, and finds there what it was promised here. So
-SUBACK, UNSUBACK, and the CONNACK that ends an earlier session wait until that was told; and the CONNACK of a client
-that another node has waits for that node's last word, which says what is done; if its session ended with its link
-there, for the word that its will is over, which comes before what it says here. A node that does not answer delays
-nobody for long: what it has not heard by then it hears late. What follows is `roost.broker.vouching`'s business.
+SUBACK, UNSUBACK, and the CONNACK that ends an earlier session, or has one that was elsewhere, wait until that was told;
+and the CONNACK of a client that another node has waits for that node's last word, which says what is done; if its
+session ended with its link there, for the word that its will is over, which comes before what it says here. A node that
+does not answer delays nobody for long: what it has not heard by then it hears late. What follows is
+`roost.broker.vouching`'s business.
 """
 
 from __future__ import annotations

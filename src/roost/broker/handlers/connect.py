@@ -177,7 +177,7 @@ def _start(core: Core, link: Link, connect: Connect, data: bytes, now: int) -> N
         core.doom(link, PACKET_TOO_LARGE, "")  # [MQTT-3.1.2-24]
         return
     is_another = before is not None and before is not session and before.abroad is not None and before.abroad.told
-    vouching.welcome(core, link, elsewhere, bequest, is_another=is_another or is_back)
+    vouching.welcome(core, link, elsewhere, bequest, is_news=is_another or is_back)
     if link.vows or not core.ledger.safe(link.gate):
         core.shut(link)
     core.send(link, answer)
