@@ -560,12 +560,10 @@ def test_numbers_that_were_passed_over_are_known_when_the_file_is_written_anew()
         return ContentStore("f", found, 10, 1 << 20, 1000)
 
     found = b""
-    store = reopened(found)
     for _ in range(3):  # lives that end without goodbye
         store = reopened(found)
         found += store.open(TOPIC).data + store.add(TOPIC, [b"x"] * 20).data
-    store.damaged = store._replace = True
-    anew = store.open(TOPIC)
+    anew = reopened(found + b"cut off").close(TOPIC)
     assert anew.replace
     for each in (reopened(found), reopened(anew.data)):
         shelf = each.shelf(TOPIC)
