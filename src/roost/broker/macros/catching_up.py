@@ -15,14 +15,14 @@ it, and the call that finds less than a piece has the macros go on with the pres
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import merge
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from roost.broker.core import Core
 from roost.broker.macros.catch_up import CatchUp
 from roost.broker.macros.finding import END, PART, find_results, recall, stored, streams_of, to_come
 from roost.broker.macros.macros import MAX_LEFT, Cause, Known, Macros, Place, sample_of_message
+from roost.broker.macros.merging import Entry, entry_of, merged
 from roost.broker.macros.processing import act, mark, proceed, publish_result
 from roost.broker.recall import History
 from roost.broker.since import Since
@@ -92,7 +92,7 @@ def go_on(core: Core, macros: Macros, catching: CatchUp, now: int) -> bool:
     is_present = False
     while not side.is_busy:
         if catching.missed is None:
-            catching.missed, is_present = _missed(history, catching), True
+            catching.missed, is_present = _missed(history, macros, catching), True
         samples = catching.take()
         if samples:
             _publish(core, macros, side.arrived(samples, now), now)
@@ -183,7 +183,8 @@ def _hand_out(core: Core, macros: Macros, known: Known, now: int) -> None:
     history = core.history
     if history is None or not macros.processor.touches(PREFIX + known.record.name):
         return
-    _set_off(core, macros, list(merge(*to_come(history, macros, known), key=_order)), now)
+    entries = merged(to_come(history, macros, known), _none)
+    _set_off(core, macros, [each.sample for each in entries], now)
 
 
 def _set_off(core: Core, macros: Macros, results: list[Sample], now: int) -> None:
@@ -193,8 +194,14 @@ def _set_off(core: Core, macros: Macros, results: list[Sample], now: int) -> Non
     macros.samples = []  # what their own results set off they had
 
 
-def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
-    """The readings that macros have not processed, in the order of their times."""
+def _missed(history: History, macros: Macros, catching: CatchUp) -> Iterator[Sample]:
+    """The readings that macros have not processed, in the order of their times.
+
+    Results that count as published are among them, though they may not have been handed on: others come after them.
+    """
+    highs: dict[bytes, int] = {}
+    for name in [*macros.processor.macros(), *catching.side.macros()]:
+        highs.update(macros.known[name].counted)
     lows: dict[bytes, int] = {}
     looked: list[tuple[str, bytes]] = []
     for name, since in catching.since.items():
@@ -207,15 +214,26 @@ def _missed(history: History, catching: CatchUp) -> Iterator[Sample]:
                 looked.append((filter_, stream))
     for filter_, stream in looked:  # what is in later pieces is not to be looked back on
         catching.side.window.expect(Sample("", 0, None, stream=stream, number=lows[stream]), [filter_])
-    ends = [(stream, low, history.present(stream)) for stream, low in lows.items()]
-    return _whole(
-        history, merge(*[_strand(history, *each) for each in ends if each[1] <= each[2]], key=_order_of_strands)
-    )
+    ends = [(stream, low, max(history.present(stream), highs.get(stream, 0))) for stream, low in lows.items()]
+    strands = {stream: _strand(history, stream, low, high) for stream, low, high in ends if low <= high}
+    return _whole(history, merged(strands, _included(macros, catching.side)))
 
 
-def _whole(history: History, merged: Iterable[tuple[Sample, bool]]) -> Iterator[Sample]:
+def _included(macros: Macros, side: Processor) -> Callable[[Sample], bool]:
+    """Tell results that are not made again, for what set them off was processed before: they go first."""
+    known = {PREFIX + name: (macros.known[name].record.results, dict(side.macro(name).seen)) for name in side.macros()}
+
+    def is_included(sample: Sample) -> bool:
+        root, number = sample.root
+        results, seen = known.get(sample.topic, ({}, {}))
+        return bool(root) and (number <= seen.get(root, 0) or sample.number <= results.get(sample.stream, 0))
+
+    return is_included
+
+
+def _whole(history: History, entries: Iterable[Entry]) -> Iterator[Sample]:
     """Samples with their payloads, as far as these are here."""
-    for sample, is_large in merged:
+    for sample, is_large, _ in entries:
         if not is_large:
             yield sample
             continue
@@ -225,18 +243,17 @@ def _whole(history: History, merged: Iterable[tuple[Sample, bool]]) -> Iterator[
 
 
 def _under_way(history: History, macros: Macros, side: Processor) -> list[Sample]:
-    """Results that have not come out of the group, each stream in its order: the next ones would overtake them.
+    """Results that have not come out of the group: the next ones would overtake them.
 
     They are of macros that run here or catch up, and those of other nodes that were made again.
     """
-    streams: list[list[Sample]] = []
+    strands: dict[bytes, Iterator[Entry]] = {}
+    for stream, top in _tops(side).items():
+        strands[stream] = iter(stored(history, stream, top))
     for name in [*macros.processor.macros(), *side.macros()]:
         if side.touches(PREFIX + name):
-            streams += to_come(history, macros, macros.known[name])
-    for stream, top in _tops(side).items():
-        if not stream.startswith(macros.panel):
-            streams.append(stored(history, stream, top))
-    return list(merge(*streams, key=_order))
+            strands.update(to_come(history, macros, macros.known[name]))
+    return [each.sample for each in merged(strands, _included(macros, side))]
 
 
 def _tops(side: Processor) -> dict[bytes, int]:
@@ -261,18 +278,14 @@ def _left(published: dict[Cause, list[Place]]) -> dict[Cause, list[Place]]:
     return dict(left[-MAX_LEFT:])
 
 
-def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[tuple[Sample, bool]]:
+def _strand(history: History, stream: bytes, low: int, high: int) -> Iterator[Entry]:
     """The samples of a stream; a large one comes without its payload, and is told of: there may be many streams."""
     while low <= high and (part := history.outlines(stream, low, high, PART)):
         for number, message, is_large in part:
             if message is not None:
-                yield sample_of_message(message, stream, number), is_large
+                yield entry_of(message, sample_of_message(message, stream, number), is_large=is_large)
         low = part[-1][0] + 1
 
 
-def _order_of_strands(each: tuple[Sample, bool]) -> tuple[int, bytes, int]:
-    return _order(each[0])
-
-
-def _order(sample: Sample) -> tuple[int, bytes, int]:
-    return sample.time, sample.stream, sample.number
+def _none(_sample: Sample) -> bool:
+    return False

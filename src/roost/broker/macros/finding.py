@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from roost.broker.macros.macros import Cause, Known, Macros, Place, cause_in, sample_of_message
+from roost.broker.macros.merging import Entry, entry_of
 from roost.broker.macros.order import before
 from roost.broker.message import Message
 from roost.broker.recall import History
 from roost.naming.name import Name
 from roost.process.definition import PREFIX
 from roost.process.macro import MAX_ROOTS, Macro
-from roost.process.sample import Sample
 from roost.repo.numbering import key_of
 from roost.wire.lineage import MAX_AFTER
 
@@ -80,23 +80,25 @@ def recall(history: History, macro: Macro) -> None:
                 macro.is_twin(sample_of_message(message, stream, number))
 
 
-def to_come(history: History, macros: Macros, known: Known) -> list[list[Sample]]:
+def to_come(history: History, macros: Macros, known: Known) -> dict[bytes, Iterator[Entry]]:
     """The results of a macro that have not come out of the group: ours, and those of others that ours come after."""
     topic = PREFIX + known.record.name
     waiting = [*[each for messages in macros.inserting.values() for each in messages], *macros.unplaced]
     mine = [each for each in waiting if each.topic == topic.encode()]
     stream, next_ = macros.stream_of(topic), macros.last_result(topic) - len(mine) + 1
-    ours = [*stored(history, stream, next_ - 1), *_samples(stream, enumerate(mine, next_))]
-    return [ours, *[stored(history, other, last) for other, last in known.counted.items()]]
+    ours = [*stored(history, stream, next_ - 1), *_entries(stream, enumerate(mine, next_))]
+    others = {other: iter(stored(history, other, last)) for other, last in known.counted.items()}
+    return {**others, stream: iter(ours)}
 
 
-def stored(history: History, stream: bytes, high: int) -> list[Sample]:
+def stored(history: History, stream: bytes, high: int) -> list[Entry]:
     """What is here of a stream, up to a number, and was not handed on."""
-    return _samples(stream, _read(history, stream, history.present(stream) + 1, high, MAX_RESULTS))
+    return _entries(stream, _read(history, stream, history.present(stream) + 1, high, MAX_RESULTS))
 
 
-def _samples(stream: bytes, messages: Iterable[tuple[int, Message | None]]) -> list[Sample]:
-    return [sample_of_message(message, stream, number) for number, message in messages if message is not None]
+def _entries(stream: bytes, messages: Iterable[tuple[int, Message | None]]) -> list[Entry]:
+    found = [(number, message) for number, message in messages if message is not None]
+    return [entry_of(message, sample_of_message(message, stream, number)) for number, message in found]
 
 
 def _read(history: History, stream: bytes, low: int, high: int, limit: int) -> Iterator[tuple[int, Message | None]]:
