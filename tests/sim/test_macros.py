@@ -23,12 +23,13 @@ from roost.repo.numbering import numbered
 from roost.sim.draws import draws
 
 SEED = int(os.environ.get("ROOST_SIM_SEED", "1"))
-RUNS = int(os.environ.get("ROOST_SIM_N", "0")) or 24
+RUNS = int(os.environ.get("ROOST_SIM_N", "0")) or 16
 PARTS = min(4, RUNS)
 READINGS = 30
 RANDOM = "0 * Noctua.topic('{}') + {} + Math.random()"
 COUNT = "[Noctua.topic('hall/a') * 0 + Math.random(), Noctua.state.n = (Noctua.state.n || 0) + 1]"
 TOPICS = {"each": "hall/a", "twice": "Noctua/each", "count": "hall/a"}
+FOUND = [109, 161, 177, 266, 316]  # each of them by another fault, as 14 and 20 of the first have
 HOLE_S = 30  # so long a hole is waited for
 
 Root = tuple[bytes, int]
@@ -194,6 +195,8 @@ class Story:
 
     def judge(self) -> None:
         readings = self.readings()
+        made = {payload for name in TOPICS for payload in self.roots(name)}
+        assert all(made.issuperset(ear.got) for ear in self.ears.values())
         for name in TOPICS:
             roots = self.roots(name)
             runners = self.street.runners(name)
@@ -211,15 +214,27 @@ class Story:
                     assert numbers == sorted(numbers), f"at {number} {name} {stream!r} {numbers}"
                 if not self.happened["deletion"]:
                     assert set(heard) == readings, f"at {number} {name} lacks {readings - set(heard)}"
-        self._judge_count()
+        if not self.happened["deletion"]:
+            self._judge_past(readings)
+            self._judge_count()
+
+    def _judge_past(self, readings: set[Root]) -> None:
+        """Who comes later gets each of them once, wherever they are."""
+        roots = self.roots("each")
+        for node in self.street.nodes:
+            late = node.connect(b"late", keep_alive=0)
+            late.subscribe(b"$since/1/Noctua/each")
+            self._live(1)
+            past = [roots[payload] for payload in late.payloads()]
+            assert len(past) == len(readings), f"at {node.number} {len(past)} results of {len(readings)} are past"
+            assert set(past) == readings
+            assert len(self.street.macros(node.number).history.latest("Noctua/each", 100)) == len(readings)
 
     def _is_gone(self, name: str) -> bool:
         return self.street.macros(1).known[name].is_deleted
 
     def _judge_count(self) -> None:
         """The branch that goes on has counted every reading once."""
-        if self.happened["deletion"]:
-            return
         node = self.street.nodes[0]
         node.connect(b"ann", keep_alive=0).publish(b"hall/a", b"99")
         self._live(2)
@@ -240,5 +255,12 @@ def played(seed: int) -> Story:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_reading_has_one_result_in_order_whatever_happens(part: int) -> None:
+    happened: Counter[str] = Counter()
     for seed in range(SEED + part, SEED + RUNS, PARTS):
-        played(seed)
+        happened += played(seed).happened
+    assert happened["death"] or RUNS < 16, happened
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_stories_that_have_broken_a_promise_keep_it(seed: int) -> None:
+    played(seed)
