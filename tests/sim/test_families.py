@@ -17,6 +17,7 @@ SEED = int(os.environ.get("ROOST_SIM_SEED", "1"))
 RUNS = {
     "forwarding": 600,  # enough to catch each loop rule left out, several times over
     "building": 16,  # whole nodes and stores, a second each
+    "blobs": 24,  # half a second each
 }
 RUNS_OF_OTHERS = 48
 PARTS = 8

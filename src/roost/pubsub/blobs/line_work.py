@@ -324,12 +324,28 @@ class LineWork:
         return effects
 
     def _ask_name(self, line: Line, each: Open, now: int) -> list[Effect]:
-        """Ask for one name; of what its producer has no more, for as many as an answer has, from who carries them."""
+        """Ask for a name, and for others that are lacking; of what its producer has no more, from who carries them.
+
+        A producer of version 2 that lacks one of several may not answer at all, so it is asked for one.
+        """
         oldest = self._directory.oldest(line.stream)
         if each.number < oldest:
             high = min(each.number + MAX_ANSWERED, oldest) - 1
             return self._query_for(line, Query(each.number, high), now, held=True)
-        return self._query_for(line, Query(each.number, each.number), now, held=each.tries % 2 == 1)
+        held = each.tries % 2 == 1
+        alone = self._seat.naming.version == 2 and not held
+        query = Query(each.number, each.number) if alone else self._around(line, each)
+        return self._query_for(line, query, now, held=held)
+
+    def _around(self, line: Line, each: Open) -> Query:
+        """The query for a name and others that are lacking, from the first of them on: so others ask for the same."""
+        most = self._directory.max_asked
+        lacking = [each.number]
+        for number, other in line.open.items():
+            if abs(number - each.number) < most and not (other.asked or other.settled or other.parked):
+                lacking += [number] if self._directory.get(line.stream, number) is None else []
+        low = min(lacking)
+        return Query(low, max([number for number in lacking if number < low + most]))
 
     def _query_for(self, line: Line, query: Query, now: int, *, held: bool) -> list[Effect]:
         """Ask for names; numbers that are begun meanwhile wait for the answer, too."""
