@@ -246,7 +246,7 @@ def test_as_they_come_all_come_once_over_restarts(seed: int) -> None:
             for item in delivered(world, "s")[got:]:
                 take(world, "s", item)
                 got += 1
-            world.run(for_=SECOND)
+            world.run(for_=MS)  # that is on the disk now, and nothing else came
             world.crash("s")
             world.run(for_=SECOND)
             world.restart("s")
