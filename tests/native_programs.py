@@ -17,7 +17,8 @@ HEAD: Final = """\
 function() {
   var one = Noctua.topic('one'), many = Noctua.topic('many', {required: 3, limit: 3})
   var list = Noctua.topic('list'), table = Noctua.topic('table')
-  var a = 1, b = -0, c = 4, i = 0, flag = false, xs = [5, one], ys = [one, 2, a], holes = new Array(2), rows = [[1, 2], [3, 4]]
+  var a = 1, b = -0, c = 4, i = 0, flag = false, xs = [5, one], ys = [one, 2, a]
+  var holes = new Array(2), rows = [[1, 2], [3, 4]]
   const sum = (p, q) => p + q, twice = function(p) { if (p > 3) return p * 2; return p }
   free = 9
   function clipped(p, low) { return p < low ? low : p }

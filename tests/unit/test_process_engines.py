@@ -6,11 +6,11 @@ import json
 import math
 
 import pytest
+from tests.tiers import JAVASCRIPT, tiers  # noqa: F401  every test runs both ways
 
 from roost.errors import BadMacro
 from roost.process.context import Context
 from roost.process.engine import FAILED, OUTPUT, Engine, Limits, Outcome
-from roost.process.javascript import JavaScript
 from roost.process.loaded import EXPLORE_MS
 from roost.process.python_code import Python
 from roost.process.reference import Reference
@@ -18,7 +18,7 @@ from roost.process.sample import Plain, Sample
 from roost.wire.reading import JSON, OCTET_STREAM, TEXT
 
 NOW = 1_700_000_000_123_456_789
-ENGINES: list[Engine] = [JavaScript(), Python()]
+ENGINES: list[Engine] = [JAVASCRIPT, Python()]
 both = pytest.mark.parametrize("engine", ENGINES, ids=["javascript", "python"])
 
 FIGURE_3 = "(Noctua.topic('home/tempF') - 32) * 5/9"
@@ -139,7 +139,7 @@ def test_figure_3_converts_a_temperature(engine: Engine) -> None:
 
 
 def test_figure_5_averages_two_temperatures() -> None:
-    program = JavaScript().load(FIGURE_5, Limits())
+    program = JAVASCRIPT.load(FIGURE_5, Limits())
     front, rear = program.explore()
     assert (front, rear) == (Reference("home/front_temp", 60.0), Reference("home/rear_temp", 60.0))
     inputs = {front: [Sample(front.topic, NOW, 20)], rear: [Sample(rear.topic, NOW, 21)]}
@@ -147,7 +147,7 @@ def test_figure_5_averages_two_temperatures() -> None:
 
 
 def test_figure_9_weighs_the_newest_most() -> None:
-    program = JavaScript().load(FIGURE_9, Limits())
+    program = JAVASCRIPT.load(FIGURE_9, Limits())
     references = program.explore()
     assert references == tuple(Reference(f"ee499_{i}/temp", required=3) for i in (7, 8, 9))
     inputs = {each: [Sample(each.topic, NOW, float(value)) for value in (12, 6, 0)] for each in references}
@@ -156,7 +156,7 @@ def test_figure_9_weighs_the_newest_most() -> None:
 
 @pytest.mark.parametrize("beacons", [2, 4, 8])
 def test_figure_15_finds_where_somebody_is_run_after_run(beacons: int) -> None:
-    program = JavaScript().load(FIGURE_15 % json.dumps(BEACONS), Limits())
+    program = JAVASCRIPT.load(FIGURE_15 % json.dumps(BEACONS), Limits())
     (reference,) = program.explore()
     for x, y in [(15, 75), (85, 25), (45, 45)]:
         inputs = {reference: [Sample("person/rssi", NOW, rssi_at(x, y, beacons))]}
@@ -211,7 +211,7 @@ def test_integers_beyond_32_bits_arrive_whole(engine: Engine) -> None:
 
 
 def test_integers_beyond_doubles_are_the_nearest_there_are() -> None:
-    outcome = ran(JavaScript(), "Noctua.topic('t', {required: 3})", given(t=[2**53 + 1, 10**400, -(10**5000)]))
+    outcome = ran(JAVASCRIPT, "Noctua.topic('t', {required: 3})", given(t=[2**53 + 1, 10**400, -(10**5000)]))
     assert outcome.payload == b"[9007199254740992,null,null]"
 
 
@@ -259,7 +259,7 @@ def test_a_topic_that_was_not_given_is_missing_and_nothing_else_holds(engine: En
 
 
 def test_a_program_that_loops_over_what_it_was_not_given_still_says_what_that_is() -> None:
-    program = JavaScript().load("function(){ while (Noctua.topic('x') === undefined); return 1 }()", Limits(time_ms=20))
+    program = JAVASCRIPT.load("function(){ while (Noctua.topic('x') === undefined); return 1 }()", Limits(time_ms=20))
     assert program.explore() == (Reference("x"),)
     assert program.run({Reference("x"): [Sample("x", NOW, 1.0)]}, NOW, 0, b"").payload == b"1"
 
@@ -279,7 +279,7 @@ def test_the_clock_and_chance_are_those_of_the_run(engine: Engine) -> None:
 
 def test_chance_is_the_same_in_both_languages() -> None:
     for seed in (0, 1, 2**32, 2**64 - 1, 0x9E3779B97F4A7C15):
-        numbers = JavaScript().load("[Math.random(), Math.random(), Math.random()]", Limits()).run({}, NOW, seed, b"")
+        numbers = JAVASCRIPT.load("[Math.random(), Math.random(), Math.random()]", Limits()).run({}, NOW, seed, b"")
         others = Python().load("[Noctua.random() for _ in range(3)]", Limits()).run({}, NOW, seed, b"")
         assert numbers == others
 
@@ -364,10 +364,10 @@ def test_to_explore_has_a_time_of_its_own_whatever_the_definition_says(monkeypat
         allow(context, time_ms)
 
     monkeypatch.setattr(Context, "allow", noted)
-    program = JavaScript().load("function(){ Noctua.topic('no/such'); while (true) {} }()", Limits(time_ms=600_000))
+    program = JAVASCRIPT.load("function(){ Noctua.topic('no/such'); while (true) {} }()", Limits(time_ms=600_000))
     assert program.explore() == (Reference("no/such"),)
     assert allowed == [600_000, EXPLORE_MS, 600_000]
-    JavaScript().load("Noctua.topic('a')", Limits(time_ms=EXPLORE_MS - 1)).explore()
+    JAVASCRIPT.load("Noctua.topic('a')", Limits(time_ms=EXPLORE_MS - 1)).explore()
     assert allowed[3:] == [EXPLORE_MS - 1] * 3
 
 
@@ -381,7 +381,7 @@ def test_to_explore_has_a_time_of_its_own_whatever_the_definition_says(monkeypat
 )
 def test_what_fails_before_it_names_a_topic_is_refused_with_that(code: str, why: str) -> None:
     with pytest.raises(BadMacro, match=why):
-        JavaScript().load(code, Limits()).explore()
+        JAVASCRIPT.load(code, Limits()).explore()
 
 
 def test_python_that_fails_before_it_names_a_topic_is_refused_with_that() -> None:
@@ -413,23 +413,23 @@ def test_a_syntax_error_says_line_and_column_of_the_form_that_was_meant() -> Non
         ("let x = 1;\r\nlet y = ;", "line 2, column 9"),
     ]:
         with pytest.raises(BadMacro, match=place):
-            JavaScript().load(code, Limits())
+            JAVASCRIPT.load(code, Limits())
 
 
 def test_a_script_gives_what_its_last_statement_gave() -> None:
-    assert ran(JavaScript(), "let x = 2\nif (x > 1) { x * 21 } // so").payload == b"42"
-    assert ran(JavaScript(), "'use strict'; const f = y => y + 1; f(1)").payload == b"2"
+    assert ran(JAVASCRIPT, "let x = 2\nif (x > 1) { x * 21 } // so").payload == b"42"
+    assert ran(JAVASCRIPT, "'use strict'; const f = y => y + 1; f(1)").payload == b"2"
 
 
 @pytest.mark.parametrize("code", ["1, 2", "`a ${1 + 1}`", "/a}/.test('a}') ? 2 : 3 // done", "{}", "[1,2].length"])
 def test_expressions_of_all_kinds_run(code: str) -> None:
-    assert ran(JavaScript(), code).failure is None
+    assert ran(JAVASCRIPT, code).failure is None
 
 
 @pytest.mark.parametrize("code", ["1)}); evil(); (()=>{return(2", "1]; [2", "1\n}); (()=>{", "1/*", "(1"])
 def test_code_does_not_close_the_brackets_around_it(code: str) -> None:
     with pytest.raises(BadMacro):
-        JavaScript().load(code, Limits())
+        JAVASCRIPT.load(code, Limits())
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_code_does_not_close_the_brackets_around_it(code: str) -> None:
     ],
 )
 def test_an_anonymous_function_is_called_whether_or_not_it_says_so(code: str) -> None:
-    program = JavaScript().load(code, Limits())
+    program = JAVASCRIPT.load(code, Limits())
     (reference,) = program.explore()
     assert reference == Reference("a")
     for value in (2.0, 3.0):
@@ -456,13 +456,13 @@ def test_an_anonymous_function_is_called_whether_or_not_it_says_so(code: str) ->
 
 def test_what_ends_in_a_semicolon_says_where_it_is_wrong() -> None:
     with pytest.raises(BadMacro, match="line 2, column"):
-        JavaScript().load("function() {\n return Noctua.topic('a' }();", Limits())
-    assert ran(JavaScript(), "var a = 1; a + 1;").payload == b"2"
+        JAVASCRIPT.load("function() {\n return Noctua.topic('a' }();", Limits())
+    assert ran(JAVASCRIPT, "var a = 1; a + 1;").payload == b"2"
 
 
 @pytest.mark.parametrize("code", ["({async: 3}).async", "({async : 3})['async']", "({async: 3})?.async"])
 def test_a_property_may_be_called_async(code: str) -> None:
-    assert ran(JavaScript(), code).payload == b"3"
+    assert ran(JAVASCRIPT, code).payload == b"3"
 
 
 @pytest.mark.parametrize(
@@ -470,17 +470,17 @@ def test_a_property_may_be_called_async(code: str) -> None:
 )
 def test_nothing_is_async_all_the_same(code: str) -> None:
     with pytest.raises(BadMacro, match="a macro has no async"):
-        JavaScript().load(code, Limits())
+        JAVASCRIPT.load(code, Limits())
 
 
 @pytest.mark.parametrize("code", ["10n ** 5n", "0x1fn", "(async () => 1)()", "import('x')", "`${1n}`"])
 def test_what_gets_around_the_limits_is_refused(code: str) -> None:
     with pytest.raises(BadMacro, match="a macro has no"):
-        JavaScript().load(code, Limits())
+        JAVASCRIPT.load(code, Limits())
 
 
 def test_the_same_words_in_texts_and_comments_are_no_harm() -> None:
     assert (
-        ran(JavaScript(), "'10n async import' /* 10n async */ + /import 5n/.source").payload
+        ran(JAVASCRIPT, "'10n async import' /* 10n async */ + /import 5n/.source").payload
         == b"10n async importimport 5n"
     )

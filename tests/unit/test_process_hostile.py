@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.tiers import JAVASCRIPT, tiers  # noqa: F401  every test runs both ways
 
 from roost.errors import BadMacro
 from roost.process.engine import FAILED, MEMORY, OUTPUT, TIME, Limits
-from roost.process.javascript import JavaScript, JavaScriptProgram
+from roost.process.javascript import JavaScriptProgram
 from roost.process.reference import Reference
 from roost.process.sample import Sample
 
@@ -19,7 +20,7 @@ GLOBALS = "Object.getOwnPropertyNames(globalThis).sort().join()"
 def program(harm: str) -> JavaScriptProgram:
     """A program that does harm only when it is told to."""
     code = f"function(){{ if (!Noctua.topic('harm')) return {GLOBALS} + [1, 2].map(String).join(); {harm} }}()"
-    return JavaScript().load(code, LIMITS)
+    return JAVASCRIPT.load(code, LIMITS)
 
 
 def kinds(harm: str) -> list[str]:
@@ -231,7 +232,7 @@ def test_a_thrown_error_may_lie_about_itself_and_harms_nobody() -> None:
 def test_own_objects_may_have_methods_that_are_inherited_from_frozen_ones() -> None:
     code = """function() {
         var o = {}, e = new Error('x'); o.toString = () => 'mine'; e.name = 'Mine'; return o + ' ' + e }()"""
-    assert JavaScript().load(code, LIMITS).run({}, NOW, 1, b"").payload == b"mine Mine: x"
+    assert JAVASCRIPT.load(code, LIMITS).run({}, NOW, 1, b"").payload == b"mine Mine: x"
 
 
 def test_dates_know_one_zone() -> None:
@@ -239,7 +240,7 @@ def test_dates_know_one_zone() -> None:
         new Date(0).toString(), new Date(0).getTimezoneOffset(), new Date('x').getTime(),
         new Date(new Date(5)).getTime(), Date.parse('2020-01-02T03:00+01:00'), typeof Date(),
         new Date(1e300).toString()]"""
-    assert JavaScript().load(code, LIMITS).run({}, NOW, 1, b"").payload == (
+    assert JAVASCRIPT.load(code, LIMITS).run({}, NOW, 1, b"").payload == (
         b'["2020-01-02T03:00:00.000Z",1577934000000,0,"Thu Jan 01 1970 00:00:00 GMT+0000",0,null,5,'
         b'1577930400000,"string","Invalid Date"]'
     )
@@ -251,7 +252,7 @@ def test_bounded_functions_do_what_they_do() -> None:
         (function () { return [].slice.call(arguments, 1) })(1, 2), 'a-b'.indexOf('-'), [1, 2].flatMap(x => [x, [x]]),
         [1, 2].join('+'), 'abc'.includes('bc'), [1, 2, 3].splice(1, 1), String.raw`a\\n${1}b`, [...'ab'],
         [...new Set([1, 1])], JSON.stringify({ a: 1, b: 2 }, ['a']), 'ab'.split(), 'x'.padStart(3, 'y')]"""
-    payload = JavaScript().load(code, LIMITS).run({}, NOW, 1, b"").payload
+    payload = JAVASCRIPT.load(code, LIMITS).run({}, NOW, 1, b"").payload
     assert payload == (
         b'[[1,2,[3]],[1,2,3],6,["a","b"],"a-b-","adc",["a","ca","c"],[2,3],[2],1,[1,[1],2,[2]],"1+2",true,[2],'
         b'"a\\\\n1b",["a","b"],[1],"{\\"a\\":1}",["ab"],"yyx"]'

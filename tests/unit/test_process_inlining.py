@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.tiers import JAVASCRIPT, tiers  # noqa: F401  every test runs both ways
 
 from roost.process.engine import Limits, Outcome
 from roost.process.inlining import Inlined, inlined, may_draw
-from roost.process.javascript import JavaScript
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
 
@@ -106,7 +106,7 @@ def test_both_forms_give_the_same_in_every_run(code: str) -> None:
 
 def _outcomes(code: str) -> list[Outcome]:
     """Of runs in which now this topic has something new and now that, or several have, or none."""
-    program = JavaScript().load(code, Limits())
+    program = JAVASCRIPT.load(code, Limits())
     references = program.explore()
     taken: dict[Reference, list[Sample]] = {each: [Sample("a", NOW, 0.5)] * each.required for each in references}
     outcomes: list[Outcome] = []

@@ -11,10 +11,10 @@ import math
 from random import Random
 from statistics import median
 
+from tests.tiers import JAVASCRIPT, tiers  # noqa: F401  every test runs both ways
 from tests.unit.test_process_engines import BEACONS, FIGURE_15, rssi_at
 
 from roost.process.engine import Limits, Program
-from roost.process.javascript import JavaScript
 from roost.process.reference import Reference
 from roost.process.sample import Plain, Sample
 
@@ -28,7 +28,7 @@ CLAMPED = FIGURE_15.replace("fade = TX", "d = Math.max(d, 1); fade = TX")
 
 
 def program_of(code: str, beacons: list[tuple[int, int]] = BEACONS) -> Program:
-    program = JavaScript().load(code % json.dumps(beacons), Limits(time_ms=5000))
+    program = JAVASCRIPT.load(code % json.dumps(beacons), Limits(time_ms=5000))
     assert program.explore() == (RSSI,)
     return program
 

@@ -94,6 +94,11 @@ class JavaScriptProgram(Loaded):
         self._context: Context | None = None
         self._remade()  # what only compiling finds is found here
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its runs are those of machine code (`roost.process.native`), as far as that gets."""
+        return self._tier is not None and self._tier.is_compiled
+
     def written(self) -> Iterable[Reference]:
         return references_in(self._code)
 

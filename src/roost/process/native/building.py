@@ -19,7 +19,7 @@ MAX_COMPILED: Final = 256  # macros of a process
 _MANY: Final = 8  # inputs of a macro that is worth it without a loop
 _MOST_BYTES: Final = 1 << 20  # of memory
 _SHARE: Final = 16  # of its memory that a macro has here, where all takes a fraction of what it takes in quickjs
-_STEPS_PER_MS: Final = 10_000  # about as many as quickjs comes to
+_STEPS_PER_MS: Final = 250_000  # instructions; for as many quickjs takes about a millisecond, machine code less
 
 
 def built(form: Inlined, inputs: Inputs, limits: Limits, *, is_picky: bool) -> Compiled | None:

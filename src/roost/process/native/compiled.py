@@ -117,6 +117,8 @@ class Compiled:
             number = self._order[at]
             if number < 0:
                 continue
+            if not samples:
+                raise Unlike
             if self._references[number].is_array:
                 values: list[Any] = [each.value for each in samples]
                 self._integers[INPUTS + number] = self._list(values, self._depths[number])
@@ -130,6 +132,8 @@ class Compiled:
     def _write(self, number: int, samples: Sequence[Sample]) -> bool:
         """Write one input in its place, if it has as much room as it needs."""
         depth = self._depths[number]
+        if not samples:
+            return False
         if not depth:
             self._number(INPUTS + number, samples[0].value)
             return True

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from roost.process.native.functions import ATTRIBUTES, PRELUDE
+from roost.process.native.functions import ATTRIBUTES, PRELUDE, SYMBOLS
 from roost.process.native.layout import DONE, FREE, GIVEN_UP, HEADER, RESULT, UNDEFINED, UNSET
 from roost.process.native.memory import Memory
 from roost.process.native.nodes import Refused
 
-MAX_LINES: Final = 20_000  # of the code of one macro
+MAX_LINES: Final = 4_000  # of the code of one macro
+_WEIGHTS: Final = {f"roost.{name}": 20 for name in SYMBOLS} | {"roost.fmod": 500}  # an instruction has 1
 
 _LISTS: Final = f"""\
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -92,6 +93,7 @@ class Program:
         self._places: Final[list[str]] = []  # of variables
         self._lines: Final[list[str]] = []  # bound: MAX_LINES
         self._count = 0
+        self.weight = 0  # of all that was said so far
 
     def line(self, text: str) -> None:
         """An instruction that gives nothing."""
@@ -100,6 +102,7 @@ class Program:
         if self._is_ended():
             self._lines.append(f"{self.label()}:")
         self._lines.append(f"  {text}")
+        self.weight += _WEIGHTS.get(text.partition("(")[0].partition("@")[2], 1)
 
     def gives(self, text: str) -> str:
         """An instruction that gives a value."""
@@ -138,7 +141,7 @@ class Program:
         self.here(holds)
 
     def text(self, memory: Memory, steps: int) -> str:
-        """All of it, for this memory; so many steps may be counted."""
+        """All of it, for this memory; what may be counted as done is so many."""
         places = "".join(self._places)
         lines = "\n".join(self._lines)
         lists = _LISTS.replace("@WORDS@", str(memory.count)).replace(
@@ -175,10 +178,10 @@ given.up:
         self.line(f"store i64 {word}, ptr %memory, align 8")
         self.line(f"ret i32 {DONE}")
 
-    def step(self) -> None:
-        """Count a step; give up after too many."""
+    def step(self, since: int) -> None:
+        """Count what was said since as done once more; give up when it is too much."""
         left = self.gives("load i64, ptr %steps")
-        fewer = self.gives(f"sub i64 {left}, 1")
+        fewer = self.gives(f"sub i64 {left}, {self.weight - since}")
         self.line(f"store i64 {fewer}, ptr %steps")
         self.insist(self.gives(f"icmp sge i64 {fewer}, 0"))
 

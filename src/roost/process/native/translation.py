@@ -44,6 +44,7 @@ from roost.process.native.scope import (
 )
 
 _MAX_CALLS: Final = 16  # of functions in one another
+_MAX_LOOPS: Final = 8  # likewise; LLVM takes long for more
 
 
 class _Frame(NamedTuple):
@@ -71,6 +72,7 @@ class Translation(Expressions):
         self._scope = self._root
         self._frames: Final[list[_Frame]] = []
         self._loops: list[tuple[str, str]] = []  # where break and continue go
+        self._nested = 0  # loops, in all functions
         for at, (name, kind) in enumerate(parameters):
             variable = self._declare(name, kind)
             where = self.program.gives(f"getelementptr i64, ptr %memory, i64 {INPUTS + at}")
@@ -266,6 +268,7 @@ class Translation(Expressions):
         if node.before is not None:
             self._statements((node.before,))
         again, body, following, end = [program.label() for _ in range(4)]
+        since = program.weight
         if node.is_do:
             program.go(body)
         program.here(again)
@@ -277,17 +280,27 @@ class Translation(Expressions):
             after_test = known
         self._set = known.copy() if node.is_do else after_test.copy()
         program.here(body)
-        self._loops.append((end, following))
+        self._enter(end, following)
         self._inner(node.body)
-        self._loops.pop()
+        self._leave()
         program.here(following)
         self._set = known.copy()
         if node.after is not None:
             self._done(node.after)
-        program.step()
+        program.step(since)
         program.go(again)
         program.here(end)
         self._scope, self._set = outer, known
+
+    def _enter(self, end: str, following: str) -> None:
+        self._nested += 1
+        if self._nested > _MAX_LOOPS:
+            raise Refused("loops too deep in one another")
+        self._loops.append((end, following))
+
+    def _leave(self) -> None:
+        self._nested -= 1
+        self._loops.pop()
 
     def _for_of(self, node: ForOf) -> None:
         array = self._list(node.array)
@@ -312,6 +325,7 @@ class Translation(Expressions):
         program, self.has_loop = self.program, True
         place = program.place()
         again, body, following, end = [program.label() for _ in range(4)]
+        since = program.weight
         program.line(f"store i64 {begin}, ptr {place}")
         length = self._length(array)
         program.here(again)
@@ -321,13 +335,13 @@ class Translation(Expressions):
         program.branch(program.gives(f"icmp slt i64 {at}, {length}"), body, end)
         program.here(body)
         known = self._set.copy()
-        self._loops.append((end, following))
+        self._enter(end, following)
         each(self._known(array.kind.of, program.gives(f"load i64, ptr {self._address(array, at)}")), at)
-        self._loops.pop()
+        self._leave()
         program.here(following)
         self._set = known
         program.line(f"store i64 {program.gives(f'add i64 {at}, 1')}, ptr {place}")
-        program.step()
+        program.step(since)
         program.go(again)
         program.here(end)
 
