@@ -173,16 +173,40 @@ def test_each_group_tells_of_its_own_streams() -> None:
     assert session.groups().replays[0].recall.places() == {ours: 9, other: 7}
 
 
-def test_what_was_chosen_for_a_member_of_a_share_is_nothing_of_a_past() -> None:
-    (node,) = Street(1, 1).nodes
-    stream = panel_of(9) + b"\x08\x01x"
+def recalling(node: Node, places: dict[bytes, int]) -> tuple[Session, Replay]:
+    """A session that has a past of which these are the next numbers."""
     session = Session(b"sub", 1, b"")
     session.expiry_s = 100
     assert node.broker.core.history is not None
-    recall = Recall(b"a/#", ALL, node.broker.core.history, {stream: 50})
-    session.groups().replays.append(Replay(recall, Options(1)))
-    message = Message(b"a/x", b"", 1, retain=False, origin=(0, stream, 40))
-    session.put(Delivery(message, 1, False, None))
+    replay = Replay(Recall(b"a/#", ALL, node.broker.core.history, places), Options(1))
+    session.groups().replays.append(replay)
+    return session, replay
+
+
+def waiting(stream: bytes, number: int) -> Delivery:
+    message = Message(b"a/x", b"", 1, retain=False, origin=(0, stream, number))
+    return Delivery(message, 1, False, None)
+
+
+def test_what_was_chosen_for_a_member_of_a_share_is_nothing_of_a_past() -> None:
+    (node,) = Street(1, 1).nodes
+    stream = panel_of(9) + b"\x08\x01x"
+    session, _ = recalling(node, {stream: 50})
+    session.put(waiting(stream, 40))
     assert recount(session) == {b"a/#": (ALL, {stream: 40})}
     session.queue[0].shared = (b"s", b"a/#")
     assert recount(session) == {b"a/#": (ALL, {stream: 50})}
+
+
+def test_a_past_that_has_caught_up_is_told_behind_what_came_live_until_its_last_reading_is_taken() -> None:
+    (node,) = Street(1, 1).nodes
+    one, two, three = (panel_of(9) + b"\x08\x01" + name for name in (b"x", b"y", b"z"))
+    session, replay = recalling(node, {one: 50, two: 50, three: 50})
+    replay.is_over = True
+    session.groups().hand(two, 55)
+    session.groups().note_done(three, 57)
+    session.put(waiting(one, 49))
+    assert recount(session) == {b"a/#": (ALL, {one: 49, two: 56, three: 58})}
+    session.queue.clear()
+    session.put(waiting(one, 50))
+    assert (recount(session), replay.is_settled) == ({}, True)
