@@ -11,6 +11,7 @@ from tests.nodes_world import Node, panel_of
 from roost.broker.macros import claiming
 from roost.broker.message import Message
 from roost.naming import Name
+from roost.naming.topic import name_of_topic
 from roost.process.definition import Definition
 from roost.repo.numbering import numbered
 
@@ -309,3 +310,43 @@ def test_a_swap_from_another_node_under_load_leaves_no_reading_of_a_chain_out() 
             effective = street.macros(1).find(name).record.effective
             assert all((job[-1] == "2") == (n > effective.get(stream, 0)) for (stream, n), job in versions.items())
     assert len(eve.payloads()) == len(readings)
+
+
+def test_a_result_that_comes_before_its_cause_is_not_made_again() -> None:
+    street = MacroStreet(15)
+    street.define(1, MINUS)
+    street.live(8)
+    first, second = street.nodes
+    first.is_cut_off = True
+    say(first, b"1")
+    while street.step():
+        pass
+    readings, results = [(Name(panel_of(1)) + name_of_topic(each)).value for each in ("hall/a", "Noctua/minus")]
+    second.streams[results] = list(first.streams[results])  # this gets through, what it was made of does not
+    first.die()
+    street.live(12)
+    assert street.runners("minus") == [2]
+    assert street.macros(2).find("minus").record.results[results] == 0, "it is behind where the macro stands"
+    second.streams[readings] = list(first.streams[readings])
+    street.live(1)
+    assert second.handed[readings] == 1
+    assert len(street.results("minus")) == 1
+    say(second, b"2")
+    street.live(1)
+    assert street.macros(2).find("minus").record.results[results] == 1
+
+
+def test_a_record_of_a_macro_that_had_results_which_are_not_here_does_not_stand_for_them() -> None:
+    street = MacroStreet(16)
+    street.define(1, MINUS, macro("twice", "2 * Noctua.topic('Noctua/minus')"))
+    street.live(8)
+    say(street.nodes[0], b"1")
+    street.live(1)
+    second, macros = street.nodes[1], street.macros(2)
+    record, results = macros.find("twice").record, (Name(panel_of(1)) + name_of_topic("Noctua/minus")).value
+    assert record.standing.position == ((results, 1),)
+    for number, is_taken in ((2, False), (1, True)):
+        standing = replace(record.standing, state=b"%d" % number, position=((results, number),))
+        claiming.hear(second.broker.core, macros, replace(record, standing=standing), street.now)
+        assert (macros.find("twice").record.standing == standing) == is_taken
+        macros.find("twice").ahead.clear()

@@ -488,3 +488,21 @@ def test_the_order_of_definitions_does_not_matter() -> None:
             world.define(name, needs[name])
         published.add(tuple(world.arrive("x", 1)))
     assert published == {("a=1", "c=1", "b=1,1", "d=1,1,1")}
+
+
+def test_a_macro_that_catches_up_sees_results_once_in_whatever_order_they_are_made_again() -> None:
+    world = World()
+    world.define("twice", ["Noctua/each"])
+    macro = world.processor.macro("twice")
+    macro.seen, macro.is_behind = {b"each": 5}, True
+    made = {
+        number: Sample("Noctua/each", NOW, number, stream=b"each", number=number, root=(b"a", 20 - number))
+        for number in range(5, 12)
+    }
+    again = Sample("a", NOW, 1, stream=b"a", number=1)
+    assert [macro.sees(made[number], again) for number in (8, 7, 8, 5)] == [True, True, False, False]
+    assert macro.position == ((b"each", 5),), "6 may still come"
+    assert [macro.sees(made[number], made[number]) for number in (6, 7, 8)] == [True, False, False]
+    assert macro.position == ((b"each", 8),)
+    assert macro.sees(made[11], made[11])
+    assert macro.position == ((b"each", 11),), "what a stream has not is missed"

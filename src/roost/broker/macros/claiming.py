@@ -302,7 +302,7 @@ def _has_results(core: Core, macros: Macros, said: Record) -> bool:
     if history is None:
         return True
     group = Name(macros.panel).prefix(-1)
-    made = [(stream, number) for stream, number in said.standing.position if _RESULTS in stream]
+    made = [each for each in said.standing.position if _RESULTS in each[0] and Name(each[0]).starts_with(group)]
     return all(
         Name(stream).starts_with(group) and history.present(stream) >= number
         for stream, number in [*said.results.items(), *made]
