@@ -11,7 +11,7 @@ from roost.process.javascript import JavaScript, JavaScriptProgram
 from roost.process.native.tier import Tiering
 
 NEVER = Tiering(after=10**9)
-AT_ONCE = Tiering(after=1, is_picky=False)
+AT_ONCE = Tiering(after=1, apart=0, is_picky=False)
 
 
 class Tiered:

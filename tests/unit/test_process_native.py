@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -328,13 +329,27 @@ def test_quickjs_takes_over_with_the_values_of_now() -> None:
 def test_it_is_compiled_after_so_many_runs_and_only_if_it_is_worth_it() -> None:
     looping, short = macro("for (var i = 0; i < 3; i++) a += t\n return a"), "Noctua.topic('t') / 2"
     for code, is_worth in ((looping, True), (short, False)):
-        program = loaded(code, tiering=Tiering(after=5))
+        program = loaded(code, tiering=Tiering(after=5, apart=0))
         program.explore()
         for _ in range(4):
             program.run(heard(4.5), NOW, 0, b"")
             assert not program.is_compiled
         program.run(heard(4.5), NOW, 0, b"")
         assert program.is_compiled == is_worth
+
+
+def test_a_thousand_macros_are_not_compiled_all_at_once() -> None:
+    code = macro("for (var i = 0; i < 3; i++) a += t\n return a")
+    loaded(code).run(heard(4.5), NOW, 0, b"")
+    programs = [loaded(code, tiering=Tiering(after=1, apart=10)) for _ in range(3)]
+    compiled: list[int] = []
+    for _ in range(30):
+        for each in programs:
+            each.run(heard(4.5), NOW, 0, b"")
+        compiled.append(sum([each.is_compiled for each in programs]))
+    assert compiled[0] == 0
+    assert compiled[-1] == 3
+    assert {later - earlier for earlier, later in pairwise(compiled)} == {0, 1}
 
 
 def test_without_llvmlite_everything_runs_in_quickjs(monkeypatch: pytest.MonkeyPatch) -> None:

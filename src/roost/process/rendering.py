@@ -66,10 +66,13 @@ def number_text(number: float) -> str:
         return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
     if number == 0:
         return "0"
+    text = repr(number)
+    if "e" not in text:
+        return text.removesuffix(".0")
     sign = "-" if number < 0 else ""
-    mantissa, _, exponent = f"{abs(number)!r}e0".partition("e")
+    mantissa, _, exponent = text.removeprefix("-").partition("e")
     whole, _, fraction = mantissa.partition(".")
-    point = len(whole) + int(exponent.partition("e")[0])
+    point = len(whole) + int(exponent)
     digits = (whole + fraction).rstrip("0")
     point -= len(digits) - len(digits.lstrip("0"))
     digits = digits.lstrip("0")

@@ -1,7 +1,8 @@
 """Which macros become machine code, and when: those that have run often enough, and are worth it.
 
-Compiling takes some ten milliseconds, and machine code some memory: so it waits for `after` runs, and there is a number
-of macros of a process beyond which it is not done any more. What is short takes as long in quickjs.
+Compiling takes some ten milliseconds, and machine code some memory: so it waits for `after` runs, a thousand macros do
+not do it all at once, and there is a number of them in a process beyond which it is not done any more. What is short
+takes as long in quickjs.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ class Tiering(NamedTuple):
     """When to compile."""
 
     after: int = 200  # runs
+    apart: int = 1000  # runs of all macros between two that are compiled
     is_picky: bool = True  # whether only what is worth it
 
 
 TIERING: Final = Tiering()
+_SINCE: Final = [TIERING.apart]  # runs of all macros that are not compiled, since one was
 
 
 class Tier:
@@ -31,7 +34,8 @@ class Tier:
         self._form: Final = form
         self._limits: Final = limits
         self._tiering: Final = tiering
-        self._runs = 0  # before it is tried
+        self._runs = 0  # before that
+        self._is_tried = False  # whether it was, or cannot be, compiled
         self._compiled: Compiled | None = None
 
     @property
@@ -43,14 +47,17 @@ class Tier:
         """What a run brings; None if quickjs is to do it."""
         compiled = self._compiled
         if compiled is None:
-            if self._runs >= self._tiering.after:
+            if self._is_tried:
                 return None
             self._runs += 1
-            if self._runs < self._tiering.after:
+            _SINCE[0] += 1
+            if self._runs < self._tiering.after or _SINCE[0] <= self._tiering.apart:
                 return None
+            self._is_tried = True
             compiled = self._compiled = built(self._form, inputs, self._limits, is_picky=self._tiering.is_picky)
             if compiled is None:
                 return None
+            _SINCE[0] = 0
         outcome = compiled.ran(inputs)
         if compiled.is_over:
             self._compiled = None
