@@ -210,6 +210,31 @@ def test_however_many_are_published_at_once_all_are_and_in_order(tmp_path: Path,
     asyncio.run(main())
 
 
+def test_who_waits_for_room_is_before_who_comes_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with roost.flips(settings=QUICK, folder=tmp_path) as topics:
+            await topics.register("a")
+            full = [asyncio.ensure_future(topics.publish("a", b"x")) for _ in range(MAX_UNSAVED)]
+            waiting = asyncio.ensure_future(topics.publish("a", b"waited"))
+            later: list[asyncio.Future[int]] = []
+            wake = topics.wake
+
+            def come_when_there_is_room() -> None:
+                if not later and len(topics._publishing.get("a", ())) < MAX_UNSAVED:
+                    later.append(asyncio.ensure_future(topics.publish("a", b"came")))
+                wake()
+
+            await asyncio.sleep(0)
+            assert len(topics._publishing["a"]) == MAX_UNSAVED
+            monkeypatch.setattr(topics, "wake", come_when_there_is_room)
+            await asyncio.gather(*full)
+            assert await waiting < await later[0]
+
+    asyncio.run(within(main()))
+
+
 def test_routes_come_back_after_the_forwarder_was_started_again() -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 from roost.errors import InvalidInput, Refused, RoostError
 from roost.host.keeping import Keeper
@@ -58,6 +59,7 @@ class Topics(ABC):
         self._contents: Keeper | None = None  # own_content_store
         self._registering: Final[dict[str, _Wish]] = {}  # bound: the machine's topics
         self._publishing: Final[dict[str, deque[_Wish]]] = {}  # bound: as above; each: MAX_UNSAVED
+        self._entering: Final[WeakValueDictionary[str, asyncio.Lock]] = WeakValueDictionary()  # bound: who publishes
         self._feeds: Final[dict[str, list[TopicFeed]]] = {}  # bound: as many as are subscribed
         self._held: Final[set[str]] = set()  # topics of which no more is asked for; bound: as above
 
@@ -101,7 +103,17 @@ class Topics(ABC):
 
     async def publish(self, topic: str, content: bytes) -> int:
         """Publish content of any size up to a MiB; returns its number when it is on the disk."""
-        await self.until(lambda: len(self._publishing.get(topic, ())) < MAX_UNSAVED)
+        entering = self._entering.setdefault(topic, asyncio.Lock())
+        async with entering:  # who came first is first, however often there is room for a moment
+            await self.until(lambda: len(self._publishing.get(topic, ())) < MAX_UNSAVED)
+            wish = self._publish(topic, content)
+        await asyncio.sleep(0)  # who publishes in a loop lets others have their turn
+        await self.until(lambda: wish.number is not None or bool(wish.refusal))
+        if wish.refusal:
+            raise RoostError(wish.refusal)
+        return wish.number or 0
+
+    def _publish(self, topic: str, content: bytes) -> _Wish:
         wish = _Wish()
         waiting = self._publishing.setdefault(topic, deque())
         waiting.append(wish)
@@ -112,11 +124,7 @@ class Topics(ABC):
             if not waiting:
                 del self._publishing[topic]
             raise
-        await asyncio.sleep(0)  # who publishes in a loop lets others have their turn
-        await self.until(lambda: wish.number is not None or bool(wish.refusal))
-        if wish.refusal:
-            raise RoostError(wish.refusal)
-        return wish.number or 0
+        return wish
 
     # -- subscribing
 
