@@ -11,10 +11,10 @@ from roost.broker import announcing, unfinished
 from roost.broker.abroad import Replay
 from roost.broker.announcement import Announcement
 from roost.broker.filters import Options
-from roost.broker.following import follow
+from roost.broker.following import follow, is_awaited
 from roost.broker.message import Message
 from roost.broker.recall import Recall
-from roost.broker.session import Delivery, Session
+from roost.broker.session import RELEASED, Delivery, Session
 from roost.broker.since import Since
 from roost.broker.unfinished import recount
 from roost.naming import Name
@@ -55,6 +55,13 @@ def rest_of(node: Node) -> list[tuple[bytes, int]]:
     return [(each.recall.filter, len(each.recall.places())) for each in session_at(node).groups().replays]
 
 
+def hear(node: Node, number: int, said: Announcement) -> None:
+    """Have another node say something."""
+    stream = panel_of(9) + b"\x08\x01s"
+    message = Message(said.topic, said.encode(), 1, retain=False, time=node.now, origin=(0, stream, number))
+    node.run(node.broker.stored([message], {stream: number}, node.now))
+
+
 def assert_goes_on(subscriber: Subscriber, node: Node, count: int) -> None:
     assert subscriber.come(node)
     while subscriber.act():
@@ -76,6 +83,29 @@ def test_a_past_of_very_many_streams_begins_anew_at_another_node(monkeypatch: py
     subscriber = interrupted(street, b"$since/1/a/#")
     assert rest_of(street.nodes[1]) == [(b"a/#", 0)]
     subscriber.got.clear()
+    assert_goes_on(subscriber, street.nodes[1], 150)
+
+
+def test_what_a_past_brings_is_not_queued_where_it_rests() -> None:
+    street = filled(100)
+    here, there = street.nodes
+    here.connect(b"speaker", 5).publish(b"a/0", b"100", qos=1, packet_id=1)  # in the last moment before
+    while street.step():
+        pass
+    subscriber = interrupted(street, b"$since/1/a/#", answers=1)
+    there.connect(b"speaker", 5).publish(b"a/0", b"101", qos=1, packet_id=1)
+    street.settle()
+    assert [len(session_at(node).queue) for node in (here, there)] == [64, 0]
+    assert_goes_on(subscriber, there, 102)
+
+
+def test_a_past_at_qos_0_that_came_a_second_ago_does_not_come_again_when_its_node_dies() -> None:
+    street = filled(150)
+    subscriber = Subscriber()
+    subscriber.come(street.nodes[0], (b"$since/1/a/#", 0))
+    street.live(1)
+    street.nodes[0].die()
+    subscriber.act()
     assert_goes_on(subscriber, street.nodes[1], 150)
 
 
@@ -132,11 +162,9 @@ def test_who_has_a_session_and_tells_of_no_past_gives_it_the_present() -> None:
     street = filled(150)
     interrupted(street, b"$since/1/a/#")
     (here, there), session = street.nodes, session_at(street.nodes[1])
-    stream = panel_of(9) + b"\x08\x01s"
     said = Announcement(b"sub", b"", session.born, there.now, 10_000, online=True, panel=panel_of(9))  # as it once was
     for node in (here, there):
-        message = Message(said.topic, said.encode(), 1, retain=False, time=node.now, origin=(0, stream, 1))
-        node.run(node.broker.stored([message], {stream: 1}, node.now))
+        hear(node, 1, said)
     assert [rest_of(node) for node in street.nodes] == [[], []]
     there.connect(b"speaker", 5).publish(b"a/0", b"new", qos=1, packet_id=1)
     street.settle()
@@ -157,6 +185,68 @@ def test_a_session_that_is_elsewhere_has_no_past_looked_for_here() -> None:
     here.handed[stream] = 1
     here.run(here.broker.stored([], {stream: 1}, here.now, {stream: 0}))
     assert rest_of(here) == []
+
+
+def test_what_a_node_has_not_yet_that_was_taken_elsewhere_does_not_come_again_when_it_has_it() -> None:
+    street = filled(0)
+    node = street.nodes[0]
+    subscriber = Subscriber()
+    subscriber.come(node, (b"a/#", 1))
+    born, stream = session_at(node).born, (Name(panel_of(9)) + Name.parse("/a/x")).value
+    recalls = {b"a/#": (ALL, {stream: 6})}
+    hear(node, 1, Announcement(b"sub", b"", born, node.now, 99, online=True, panel=panel_of(9), recalls=recalls))
+    street.settle()
+    hear(node, 2, Announcement(b"sub", b"", born, node.now, 99, online=False, panel=panel_of(9), recalls=recalls))
+    subscriber.come(node)
+    street.settle()
+    assert rest_of(node) == []
+    for number in range(1, 8):
+        node.streams.setdefault(stream, []).append(
+            Message(b"a/x", b"%d" % number, 1, retain=False, time=node.now, origin=(0, stream, number))
+        )
+        node.hand_on(stream)
+    subscriber.act()
+    assert subscriber.got == [b"6", b"7"]
+
+
+def test_what_its_client_has_begun_to_take_is_not_queued_when_a_past_is_over_elsewhere() -> None:
+    street = filled(4, streams=1)
+    node = street.nodes[0]
+    subscriber = Subscriber()
+    subscriber.come(node, (b"a/#", 2))
+    session, ((stream, held),) = session_at(node), [each for each in node.streams.items() if each[1][0].topic == b"a/0"]
+    subscriber.leave()
+    begun = Delivery(held[2], 2, False, None)
+    begun.state = RELEASED
+    session.inflight[1] = begun
+    recalls = {b"a/#": (ALL, {stream: 3})}
+    hear(node, 1, Announcement(b"sub", b"", session.born, node.now, 99, online=True, panel=panel_of(9)))
+    hear(
+        node, 2, Announcement(b"sub", b"", session.born, node.now, 99, online=True, panel=panel_of(9), recalls=recalls)
+    )
+    street.settle()
+    hear(
+        node, 3, Announcement(b"sub", b"", session.born, node.now, 99, online=True, panel=panel_of(9), recalls=recalls)
+    )
+    hear(node, 4, Announcement(b"sub", b"", session.born, node.now, 99, online=True, panel=panel_of(9)))
+    assert [delivery.message.payload for delivery in session.queue] == [b"3"]
+
+
+def test_who_had_a_client_before_the_node_that_it_left_says_nothing_of_its_past() -> None:
+    street = filled(150)
+    for node in street.nodes:
+        node.street.is_spreading = True
+    here, there = street.nodes
+    subscriber = Subscriber()
+    subscriber.come(here)
+    assert subscriber.link is not None
+    subscriber.link.send(packets.subscribe(1, (b"$since/1/a/#", 1), version=5))
+    street.settle()
+    there.connect(b"sub", 5, look=False, clean=False, properties=props(session_expiry=100))
+    session = session_at(there)
+    assert is_awaited(session)
+    hear(there, 1, Announcement(b"sub", b"", session.born, 1, 99, online=False, panel=panel_of(9)))
+    assert [filter_ for filter_, _ in rest_of(there)] == [b"a/#"]
 
 
 def test_each_group_tells_of_its_own_streams() -> None:

@@ -229,12 +229,10 @@ def catch_up(core: Core, now: int) -> None:
             core.unheard.append((session, filter_, time, places))
             continue
         held = {each.message.origin for each in [*session.inflight.values(), *session.again, *session.queue]}
-        done, since = session.groups().done, max(1, time)
-        left = MAX_CAUGHT_UP
+        since, left = max(1, time), MAX_CAUGHT_UP
         for stream in streams_of(core, filter_):
             place = places.get(stream, 0)
-            low = max(place or core.history.first(stream, Since(since)), done.get(stream, 0) + 1)
-            high = core.history.present(stream)
+            low, high = place or core.history.first(stream, Since(since)), core.history.present(stream)
             earliest = 0 if place else max(since, core.began)
             if not places:
                 left = MAX_CAUGHT_UP

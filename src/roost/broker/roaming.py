@@ -317,7 +317,7 @@ class Roaming:
 
     def _watch(self, session: Session, abroad: Abroad) -> None:
         """See later what a session has done; without a link it does nothing, and what it is to get is handed again."""
-        if (abroad.handed or abroad.released or abroad.replays or abroad.recounted) and session.link is not None:
+        if (abroad.handed or abroad.released) and session.link is not None:
             self._progressed[session.client] = session
 
 

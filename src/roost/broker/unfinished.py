@@ -56,7 +56,7 @@ def _left_by(session: Session, abroad: Abroad) -> dict[Recall, dict[bytes, int]]
     lowest: dict[bytes, int] = {}
     for delivery in [*session.inflight.values(), *session.again, *session.queue]:
         origin = delivery.message.origin
-        if origin is not None and delivery.state < RECEIVED and delivery.shared is None:
+        if origin is not None and delivery.qos and delivery.state < RECEIVED and delivery.shared is None:
             lowest[origin[1]] = min(origin[2], lowest.get(origin[1], origin[2]))
     found: dict[Recall, dict[bytes, int]] = {replay.recall: {} for replay in abroad.replays}
     recalls = [*abroad.running, *[replay.recall for replay in abroad.replays if replay.is_over]]
