@@ -1,6 +1,7 @@
 """Documentation runs: the Python of a page as one program, its commands one after another in one home.
 
-A command that is meant to fail says so: `# status 1`. Pages that say `<!-- in order -->` are run by tests/spark.
+A command that is meant to fail says so: `# status 1`. A ```text``` block right behind commands is what they print.
+Pages that say `<!-- in order -->` are run by tests/spark, parts of programs (`title="In a program"`) by test_fragments.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.docs.printed import compare
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^```sh\n(.*?)^```(?:\n+```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -75,11 +78,11 @@ def logged(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -> Iterator[Callable[[str], None]]:
-    """Run commands one by one, and end in the end what they left running."""
+def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -> Iterator[Callable[[str], str]]:
+    """Run commands one by one, for what they print, and end in the end what they left running."""
     started: list[int] = []
 
-    def run(command: str) -> None:
+    def run(command: str) -> str:
         with subprocess.Popen(
             ["/bin/sh", "-c", command],
             env=environment,
@@ -93,6 +96,7 @@ def commands(folder: Path, environment: dict[str, str], timeout_s: float = 60) -
             said, _ = process.communicate(timeout=timeout_s)
         expected = int(command.partition("# status ")[2] or 0)
         assert process.returncode == expected, f"{command}\n{said}{logged(folder)}"
+        return said
 
     try:
         yield run
@@ -110,8 +114,8 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, environment: dict
 @pytest.mark.parametrize("page", COMMANDS, ids=[page.stem for page in COMMANDS])
 def test_the_commands_of_a_page_run(page: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     with commands(tmp_path, environment) as run:
-        for command in [line for block in blocks(page, "sh") for line in block.splitlines()]:
-            run(command)
+        for block, told in COMMAND.findall(page.read_text(encoding="utf-8")):
+            compare(told, "".join([run(line) for line in block.splitlines()]))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
