@@ -11,7 +11,7 @@ from roost.errors import BadName, BadPacket
 from roost.machine import SECOND
 from roost.naming import Component, Name
 from roost.wire import Data, DigestSigner, encode_data
-from roost.wire.certificate import Certificate, encode_certificate, key_name_of, text_of, time_of
+from roost.wire.certificate import Certificate, encode_certificate, key_name_of, text_of, time_of, told_of
 from roost.wire.safebag import SafeBag, from_text, to_text
 from roost.wire.signature import SHA256_ECDSA, locator_of_name, validity_element
 
@@ -181,6 +181,7 @@ def test_a_locator_that_names_no_key(locator: str) -> None:
 def test_times() -> None:
     assert time_of("19700101T000000") == 0
     assert text_of(0) == "19700101T000000"
+    assert told_of(0) == "1970-01-01 00:00:00 UTC"
     assert time_of(text_of(NOT_AFTER)) == NOT_AFTER
     assert text_of(time_of("00010101T000000")) == "00010101T000000"
 

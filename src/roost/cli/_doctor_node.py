@@ -166,10 +166,10 @@ async def forwarders(others: list[str]) -> list[Finding]:
     for candidate in dict.fromkeys(candidates + others):
         try:
             async with connect(candidate, verifier=ACCEPT_ANY) as face:
-                status = await face.fetch(
+                await face.fetch(
                     "/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True, lifetime_ms=1000, tries=1
                 )
-            found.append(Finding(area, FINE, f"{candidate} answers ({status.name.at(-2)})"))
+            found.append(Finding(area, FINE, f"{candidate} answers"))
         except RoostError as error:
             found.append(Finding(area, HINT, f"{candidate}: {error}", "start one: roost up"))
     return found

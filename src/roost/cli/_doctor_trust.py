@@ -17,7 +17,7 @@ _AREA: Final = "trust"
 def trust(home: Path, now: int | None = None) -> list[Finding]:
     """Whether this home can sign and be believed, now and in a month."""
     from roost.host.keystore import KeyStore
-    from roost.wire.certificate import text_of
+    from roost.wire.certificate import told_of
 
     at = time.time_ns() if now is None else now
     store = KeyStore(home)
@@ -43,15 +43,15 @@ def trust(home: Path, now: int | None = None) -> list[Finding]:
     named += [(str(name), held) for name, held in newest.items() if held.name not in anchored]
     for name, certificate in named:
         if certificate.not_after < at:
-            ended = f"{name}: its certificate ended at {text_of(certificate.not_after)} UTC"
+            ended = f"{name}: its certificate ended at {told_of(certificate.not_after)}"
             found.append(Finding(_AREA, WRONG, ended, "have it issued anew: roost key certify"))
         elif certificate.not_before > at:
-            begins = f"{name}: its certificate holds from {text_of(certificate.not_before)} UTC on"
+            begins = f"{name}: its certificate holds from {told_of(certificate.not_before)} on"
             found.append(Finding(_AREA, WRONG, begins, "set the clock, or have it issued anew"))
         elif certificate.not_after < at + SOON_NS:
-            ends = f"{name}: its certificate ends at {text_of(certificate.not_after)} UTC"
+            ends = f"{name}: its certificate ends at {told_of(certificate.not_after)}"
             found.append(Finding(_AREA, HINT, ends, "have it issued anew before that: roost key certify"))
     if len(found) == 1:
         last = min([certificate.not_after for _, certificate in named], default=at)
-        found.append(Finding(_AREA, FINE, f"all certificates hold until {text_of(last)} UTC at least"))
+        found.append(Finding(_AREA, FINE, f"all certificates hold until {told_of(last)} at least"))
     return found

@@ -47,15 +47,15 @@ def admitted(offer: Offer, users: Path | None) -> list[str]:
 
 def enrolled_key(done: EnrolledKey, home: Path, uri: str, *, configured: bool) -> list[str]:
     """What the new panel, repo or device reads."""
-    from roost.wire.certificate import text_of
+    from roost.wire.certificate import told_of
 
     offer, certificate = done.offer, done.certificate
-    until = text_of(certificate.not_after)
+    until = told_of(certificate.not_after)
     lines = [
         f"enrolled as {offer.kind} {offer.name}",
         f"  home    {home}{', made for you only (0700)' if done.is_new_home else ''}",
         f"  anchor  {offer.anchor.name}",
-        f"  key     {certificate.name}, until {until} UTC; it was made here and stays here",
+        f"  key     {certificate.name}, until {until}; it was made here and stays here",
         "next",
     ]
     if configured:

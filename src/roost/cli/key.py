@@ -132,7 +132,7 @@ def _make(store: KeyStore, options: argparse.Namespace) -> int:
 def _certify(store: KeyStore, options: argparse.Namespace) -> int:
     from roost.host.keystore import read_packet_file, write_file
     from roost.trust import certify_request
-    from roost.wire.certificate import Certificate, text_of
+    from roost.wire.certificate import Certificate, told_of
     from roost.wire.safebag import to_text
 
     now = time.time_ns()
@@ -143,7 +143,7 @@ def _certify(store: KeyStore, options: argparse.Namespace) -> int:
     write_file(options.output, to_text(b"".join(each.wire for each in chain)).encode(), 0o644)
     above = [str(each.name) for each in chain[1:]]
     told = {"certificate": str(certificate.name), "until": time_of(certificate.not_after), "with": above}
-    lines = [f"certificate {certificate.name}, until {text_of(certificate.not_after)} UTC, in {options.output}"]
+    lines = [f"certificate {certificate.name}, until {told_of(certificate.not_after)}, in {options.output}"]
     lines += [f"with it     {each}" for each in above]
     return show(options, told | {"file": str(options.output)}, lines)
 
@@ -225,8 +225,8 @@ def _name(text: str) -> Name:
 
 
 def _period(certificate: Certificate, now: int) -> str:
-    from roost.wire.certificate import text_of
+    from roost.wire.certificate import told_of
 
     if certificate.valid_at(now):
-        return f"until {text_of(certificate.not_after)}"
-    return f"NOT VALID NOW, {text_of(certificate.not_before)} to {text_of(certificate.not_after)}"
+        return f"until {told_of(certificate.not_after)}"
+    return f"NOT VALID NOW, {told_of(certificate.not_before)} to {told_of(certificate.not_after)}"

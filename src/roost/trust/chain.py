@@ -22,7 +22,7 @@ from roost.trust.keys import PublicKey, load_public
 from roost.trust.schema import Schema
 from roost.trust.verdict import Accepted, Rejection, Wanted
 from roost.wire import SignatureInfo
-from roost.wire.certificate import SELF, Certificate, is_certificate_name, key_name_of, text_of
+from roost.wire.certificate import SELF, Certificate, is_certificate_name, key_name_of, told_of
 
 VALIDITY: Final = "validity"
 
@@ -53,9 +53,9 @@ class Chain:
     def out_of_date(certificate: Certificate, now: int) -> Rejection:
         """The rejection of a certificate that is not valid now."""
         if now > certificate.not_after:
-            reason = f"the certificate ended at {text_of(certificate.not_after)} UTC"
+            reason = f"the certificate ended at {told_of(certificate.not_after)}"
             return Rejection(reason, VALIDITY, certificate.name, "have the key certified anew by its issuer")
-        reason = f"the certificate begins at {text_of(certificate.not_before)} UTC"
+        reason = f"the certificate begins at {told_of(certificate.not_before)}"
         return Rejection(reason, VALIDITY, certificate.name, "wait until then, or set this machine's clock")
 
 

@@ -34,7 +34,7 @@ from roost.trust.enrolment_messages import (
 from roost.trust.enrolment_seal import Seal
 from roost.trust.generate import Entropy
 from roost.trust.identity import SKEW
-from roost.wire.certificate import text_of
+from roost.wire.certificate import told_of
 
 MAX_TRIES: Final = 10
 MAX_BOX_BYTES: Final = 8000  # of a claim, which is one Interest
@@ -125,7 +125,7 @@ class Invitation:
         if self._taken:
             return "this invitation has been used already, and each is for one: ask for another"
         if now > self.offered.until:
-            return f"this invitation ended at {text_of(self.offered.until)} UTC: ask for another"
+            return f"this invitation ended at {told_of(self.offered.until)}: ask for another"
         apart = abs(claim.time - now)
         if apart > SKEW:
             return f"the clocks of the two machines are {apart // SECOND} s apart: set them, then enrol again"
@@ -152,7 +152,7 @@ class Enrolment:
         """Read the offer; `Untrusted` if it is not of who made the code."""
         offer = decode_offer(self.seal.open("offer", box))
         if now > offer.until + SKEW:
-            raise Refused(f"the invitation ended at {text_of(offer.until)} UTC: ask for another", 410)
+            raise Refused(f"the invitation ended at {told_of(offer.until)}: ask for another", 410)
         return offer
 
     def claim(self, claim: Claim) -> bytes:

@@ -14,7 +14,7 @@ from roost.trust.keys import PrivateKey, load_public
 from roost.trust.schema import Schema
 from roost.trust.verdict import Rejection, Wanted
 from roost.trust.verifier import Verifier
-from roost.wire.certificate import Certificate, text_of
+from roost.wire.certificate import Certificate, told_of
 
 
 def check_offer(offer: KeyOffer, now: int) -> Schema:
@@ -55,6 +55,6 @@ def check_grant(offer: KeyOffer, certificate: Certificate | None, key: PrivateKe
 def _check_period(certificate: Certificate, now: int) -> None:
     if not certificate.valid_at(now):
         raise Untrusted(
-            f"{certificate.name} is valid from {text_of(certificate.not_before)} to {text_of(certificate.not_after)} "
-            f"UTC, and here it is {text_of(now)}: set the clock, or have it issued anew"
+            f"{certificate.name} is valid from {told_of(certificate.not_before)} to {told_of(certificate.not_after)}, "
+            f"and here it is {told_of(now)}: set the clock, or have it issued anew"
         )

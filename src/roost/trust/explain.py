@@ -18,7 +18,7 @@ from roost.trust.schema import Schema
 from roost.trust.verdict import Accepted, Rejection, Wanted
 from roost.trust.verifier import Verifier
 from roost.wire import Data, Interest, SignatureInfo
-from roost.wire.certificate import is_certificate_name, text_of
+from roost.wire.certificate import is_certificate_name, told_of
 from roost.wire.signature import SIGNATURE_NAMES
 
 
@@ -45,9 +45,10 @@ def explain_name(name: Name, keychain: KeyChain, now: int) -> Explanation:
     held = {identity.certificate.name: identity for each in signed for identity in keychain.holding(each)}
     for identity in held.values():
         certificate = identity.certificate
-        state = "until" if certificate.valid_at(now) else "NOT VALID NOW:"
-        period = f"{text_of(certificate.not_before)} to {text_of(certificate.not_after)}"
-        lines.append(_line("held", f"{certificate.name}, {state} {period if state != 'until' else period[-15:]} UTC"))
+        period = f"until {told_of(certificate.not_after)}"
+        if not certificate.valid_at(now):
+            period = f"NOT VALID NOW: {told_of(certificate.not_before)} to {told_of(certificate.not_after)}"
+        lines.append(_line("held", f"{certificate.name}, {period}"))
     usable = [each for each in signed if any(held.certificate.valid_at(now) for held in keychain.holding(each))]
     signs = dict.fromkeys(str(keychain.identity_for(each, now).certificate.key_name) for each in usable)
     lines += [_line("signs", key_name) for key_name in signs]

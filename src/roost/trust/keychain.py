@@ -14,7 +14,7 @@ from roost.naming import Name
 from roost.trust.identity import Identity
 from roost.trust.schema import Schema, bare
 from roost.wire import Signer
-from roost.wire.certificate import text_of
+from roost.wire.certificate import told_of
 
 REMEMBERED: Final = 4096
 
@@ -73,9 +73,9 @@ class KeyChain:
         if outdated:
             certificate = outdated[0].certificate
             ended = certificate.not_after < now
-            when = text_of(certificate.not_after if ended else certificate.not_before)
+            when = told_of(certificate.not_after if ended else certificate.not_before)
             state = "ended at" if ended else "begins at"
-            return f"{name} cannot be signed: certificate {certificate.name} {state} {when} UTC; have it issued anew"
+            return f"{name} cannot be signed: certificate {certificate.name} {state} {when}; have it issued anew"
         wanted = self.schema.keys_for(name)
         if not wanted:
             return f"{name} cannot be signed by anyone: {self.schema.nearest(name)}"

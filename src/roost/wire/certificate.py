@@ -181,6 +181,12 @@ def text_of(time: int) -> str:
     return f"{moment.year:04}{moment:%m%dT%H%M%S}"
 
 
+def told_of(time: int) -> str:
+    """The same for people: `2027-05-01 08:00:00 UTC`."""
+    text = text_of(time)
+    return f"{text[:4]}-{text[4:6]}-{text[6:8]} {text[9:11]}:{text[11:13]}:{text[13:]} UTC"
+
+
 def _encode_description(description: Mapping[str, str]) -> bytes:
     entries = [
         tlv(_ENTRY, tlv(_ENTRY_KEY, key.encode()) + tlv(_ENTRY_VALUE, value.encode()))

@@ -20,7 +20,7 @@ from roost.errors import BadConfig, InvalidInput
 from roost.host.keystore import read_packets_file
 from roost.host.mqtt.config_values import path, section
 from roost.trust.wrapping import Recipient
-from roost.wire.certificate import Certificate, text_of
+from roost.wire.certificate import Certificate, told_of
 
 MAX_CERTIFICATES: Final = 1000  # of readers and nodes together: a stream has so many recipients, and this node
 
@@ -57,7 +57,7 @@ class ReaderSettings:
                     mistakes.append(f"{key}: {file}: {error}")
                     continue
                 if certificate.not_after < now:
-                    ended = f"{certificate.name} ended at {text_of(certificate.not_after)} UTC"
+                    ended = f"{certificate.name} ended at {told_of(certificate.not_after)}"
                     warnings.append(f"{key}: {file}: {ended}, so it gets no content keys; have it issued anew")
                     continue
                 found.append(recipient)
