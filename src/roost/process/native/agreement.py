@@ -84,6 +84,7 @@ def _pairs() -> Iterator[tuple[float, float]]:
     yield from product(signed, _CHOSEN)
     chance = Chance(_SEED)
     for scale in range(_DRAWN):
+        yield math.ldexp(math.floor(chance.random() * 2**27 - 2**26), scale % 60 - 30), 2.0  # exact squares
         yield (
             math.ldexp(chance.random() - 0.5, scale % 60 - 20),
             math.ldexp(chance.random() - 0.5, scale % 7),

@@ -1,7 +1,7 @@
 """The functions of `Math`, as quickjs-ng has them: some are instructions, the others the C library's.
 
 Those of the library are called at the addresses that this process has for them, under names that mean nothing to LLVM:
-it would make `x * x` of `pow(x, 2)`, which has other bits. But it may know that they depend on their arguments only.
+it would make `x * x` of every `pow(x, 2)`, which can have other bits. But it may know that they depend on their arguments only.
 What comes out is compared with quickjs before it is used (`roost.process.native.agreement`).
 """
 
@@ -52,21 +52,36 @@ _BINARY: Final = "".join(f"declare double @roost.{name}(double, double) #0\n" fo
 
 PRELUDE: Final = f"""\
 {_UNARY}{_BINARY}\
-declare double @roost.libm.pow(double, double) #0
+declare double @roost.libm.pow(double, double) #2
 declare double @llvm.minimum.f64(double, double)
 declare double @llvm.maximum.f64(double, double)
 declare double @llvm.copysign.f64(double, double)
 
-; Where the base is 1 or -1 and the exponent is not finite, JavaScript has another opinion than the library.
+; Where the base is 1 or -1 and the exponent is not finite, JavaScript has another opinion than the library. The square of
+; a number of 26 bits is a double itself, so every library whose results are less than a unit off gives just that.
 define internal double @roost.pow(double %base, double %exponent) #1 {{
+  %size = call double @llvm.fabs.f64(double %base)
+  %two = fcmp oeq double %exponent, 2.0
+  %large = fcmp oge double %size, 0x20B0000000000000 ; 2^-500
+  %small = fcmp ole double %size, 0x5F30000000000000 ; 2^500
+  %bits = bitcast double %base to i64
+  %rest = and i64 %bits, 134217727
+  %short = icmp eq i64 %rest, 0
+  %middle = and i1 %large, %small
+  %exact = and i1 %middle, %short
+  %easy = and i1 %two, %exact
+  br i1 %easy, label %square, label %power
+square:
+  %squared = fmul double %base, %base
+  ret double %squared
+power:
   %difference = fsub double %exponent, %exponent
   %finite = fcmp ord double %difference, 0.0
-  %size = call double @llvm.fabs.f64(double %base)
   %one = fcmp oeq double %size, 1.0
   %other = xor i1 %finite, true
   %odd = and i1 %one, %other
-  %power = call double @roost.libm.pow(double %base, double %exponent)
-  %result = select i1 %odd, double 0x7FF8000000000000, double %power
+  %raised = call double @roost.libm.pow(double %base, double %exponent)
+  %result = select i1 %odd, double 0x7FF8000000000000, double %raised
   ret double %result
 }}
 
@@ -91,6 +106,7 @@ define internal double @roost.sign(double %x) #1 {{
 ATTRIBUTES: Final = """\
 attributes #0 = { memory(none) nounwind willreturn nofree nosync speculatable }
 attributes #1 = { alwaysinline memory(none) nounwind willreturn nofree nosync speculatable }
+attributes #2 = { memory(none) nounwind willreturn nofree nosync }
 """
 
 
