@@ -1,8 +1,8 @@
 """The functions of `Math`, as quickjs-ng has them: some are instructions, the others the C library's.
 
 Those of the library are called at the addresses that this process has for them, under names that mean nothing to LLVM:
-it would make `x * x` of every `pow(x, 2)`, which can have other bits. But it may know that they depend on their arguments only.
-What comes out is compared with quickjs before it is used (`roost.process.native.agreement`).
+it would make `x * x` of every `pow(x, 2)`, which can have other bits. But it may know that they depend on nothing but
+their arguments. What comes out is compared with quickjs before it is used (`roost.process.native.agreement`).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ declare double @llvm.minimum.f64(double, double)
 declare double @llvm.maximum.f64(double, double)
 declare double @llvm.copysign.f64(double, double)
 
-; Where the base is 1 or -1 and the exponent is not finite, JavaScript has another opinion than the library. The square of
-; a number of 26 bits is a double itself, so every library whose results are less than a unit off gives just that.
+; Where the base is 1 or -1 and the exponent is not finite, JavaScript has another opinion than the library. The square
+; of a number of 26 bits is a double itself, so every library whose results are less than a unit off gives just that.
 define internal double @roost.pow(double %base, double %exponent) #1 {{
   %size = call double @llvm.fabs.f64(double %base)
   %two = fcmp oeq double %exponent, 2.0
