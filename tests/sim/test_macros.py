@@ -29,7 +29,7 @@ READINGS = 30
 RANDOM = "0 * Noctua.topic('{}') + {} + Math.random()"
 COUNT = "[Noctua.topic('hall/a') * 0 + Math.random(), Noctua.state.n = (Noctua.state.n || 0) + 1]"
 TOPICS = {"each": "hall/a", "twice": "Noctua/each", "count": "hall/a"}
-FOUND = [109, 161, 177, 266, 316]  # each of them by another fault, as 14 and 20 of the first have
+FOUND = [109, 161, 177, 266, 316, 651, 695]  # each of them by another fault, as 14 and 20 of the first have
 HOLE_S = 30  # so long a hole is waited for
 
 Root = tuple[bytes, int]

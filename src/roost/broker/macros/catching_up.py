@@ -201,7 +201,8 @@ def _missed(history: History, macros: Macros, catching: CatchUp) -> Iterator[Sam
     """
     highs: dict[bytes, int] = {}
     for name in [*macros.processor.macros(), *catching.side.macros()]:
-        highs.update(macros.known[name].counted)
+        ours = macros.stream_of(PREFIX + name)
+        highs.update({**macros.known[name].counted, ours: macros.last_number(ours)})
     lows: dict[bytes, int] = {}
     looked: list[tuple[str, bytes]] = []
     for name, since in catching.since.items():

@@ -293,7 +293,7 @@ def _reached(core: Core, macros: Macros, known: Known, record: Record) -> Record
     """A record with where the macro stood last, as far as all results are here that this includes."""
     while known.ahead and _has_results(core, macros, known.ahead[0]):
         said = known.ahead.pop(0)
-        record = replace(record, standing=said.standing, results=said.results)
+        record = replace(record, standing=said.standing, results=said.results, made=said.made)
     return record
 
 
@@ -302,10 +302,10 @@ def _has_results(core: Core, macros: Macros, said: Record) -> bool:
     if history is None:
         return True
     group = Name(macros.panel).prefix(-1)
-    made = [each for each in said.standing.position if _RESULTS in each[0] and Name(each[0]).starts_with(group)]
+    processed = [each for each in said.standing.position if _RESULTS in each[0] and Name(each[0]).starts_with(group)]
     return all(
         Name(stream).starts_with(group) and history.present(stream) >= number
-        for stream, number in [*said.results.items(), *made]
+        for stream, number in [*said.results.items(), *said.made.items(), *processed]
     )
 
 

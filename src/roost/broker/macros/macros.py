@@ -240,7 +240,8 @@ class Macros:
         version = macro.version
         if known.behind is not None and record.definition != macro.definition:
             version += 1  # that of the record holds from when it has caught up
-        return replace(record, version=version, standing=macro.standing(), results=results)
+        made = {**record.made, **last}
+        return replace(record, version=version, standing=macro.standing(), results=results, made=made)
 
     def macro_of(self, known: Known) -> Macro | None:
         """What this node runs, or catches up with."""

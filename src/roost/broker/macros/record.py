@@ -14,7 +14,8 @@
 | runner     | the panel of the node that runs it, empty if no group has it                                         |
 | claimed    | since when, in ns; the later claim counts                                                            |
 | standing   | [version, state, position, used, due] (`roost.process.effects.Standing`)                             |
-| results    | by stream, the number of the last result that the standing includes                                  |
+| results    | by stream, up to which number the standing includes all results; behind it some may be to come       |
+| made       | by stream, the number of the last result of all: who takes the standing over has to have these      |
 | begun      | when it was defined first, in ns: streams that are new to it count from then on                      |
 | read       | what earlier definitions referred to, for the state may hold something of it; absent if there is none |
 
@@ -60,6 +61,7 @@ class Record:
     results: dict[bytes, int] = field(default_factory=dict)
     read: tuple[str, ...] = ()
     begun: int = 0
+    made: dict[bytes, int] = field(default_factory=dict)
 
     @property
     def since(self) -> int:
@@ -93,6 +95,8 @@ class Record:
         }
         if self.read:
             said["read"] = list(self.read)
+        if self.made:
+            said["made"] = self.made
         if self.begun:
             said["begun"] = self.begun
         if self.definition is not None:
@@ -140,6 +144,7 @@ def decode_record(wire: bytes) -> Record:
             _numbers(said["results"]),
             tuple([text_in(each) for each in said.get("read", ())]),
             number_in(said.get("begun", 0)),
+            _numbers(said.get("made", {})),
         )
     except BadMacro as error:
         raise BadPacket(f"the macro of a record is none: {error}") from None
