@@ -598,7 +598,6 @@ def test_pipelines_are_those_whose_status_files_are_there(tmp_path: Path, monkey
                     "output": "/BigCompany/Energy",
                     "input_rate": 9.0,
                     "output_rate": 3.0,
-                    "lag": None,
                     "lag_s": 1.5,
                     "completeness": 1.0,
                     "last_batch": START,

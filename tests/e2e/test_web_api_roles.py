@@ -18,7 +18,8 @@ from tests.loops import run
 from tests.roles_house import CODE, GROUP, RAW, STREAM, House, client, node, say
 
 from roost.host.mqtt.running import Running, running_broker
-from roost.web.api import api
+from roost.web.alerting import CRITICAL, PIPELINE, STALE, WARNING, Condition
+from roost.web.api import alerts, api
 
 HALL = f"{GROUP}/Gate1/{RAW}"
 VAGUE = f"{GROUP}/Gate1/{STREAM}"
@@ -179,5 +180,31 @@ def test_a_macro_on_trial_is_given_what_its_author_may_see(house: House) -> None
             assert (status, [run_["output"] for run_ in told["runs"]]) == (200, ["21.7"])
             status, said = await ask(running, "POST", "/trial", body, "cid:word")
             assert status == 403, json.dumps(said)
+
+    run(test)
+
+
+def test_roles_keep_no_alert_back_but_those_about_streams(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(_running: object) -> list[Condition]:
+        return [
+            Condition(PIPELINE, CRITICAL, "hall", "it stands still", "see why", "#/pipelines"),
+            Condition(STALE, CRITICAL, f"{GROUP}/Gate1", "all its streams are silent", "see why", "#/streams?group=g"),
+            Condition(STALE, WARNING, f"{GROUP}/gone", "it is silent", "see why", f"#/streams{GROUP}/gone"),
+            Condition(STALE, WARNING, HALL, "it is silent", "see why", f"#/streams{HALL}"),
+        ]
+
+    monkeypatch.setattr(alerts, "_of_pipelines", wrong)
+    monkeypatch.setattr(alerts, "EVERY_S", 0.02)
+
+    async def test() -> None:
+        async with working(house) as (running, _):
+            for user, sees in (("ada", ["hall", f"{GROUP}/Gate1", HALL]), ("cid", ["hall", f"{GROUP}/Gate1"])):
+                async with asyncio.timeout(60):
+                    found: list[str] = []
+                    while "hall" not in found:
+                        status, said = await get(running, "/alerts", user)
+                        assert status == 200
+                        found = [each["subject"] for each in said["items"]]
+                assert found == sees
 
     run(test)

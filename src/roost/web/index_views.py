@@ -118,7 +118,11 @@ class Views:
 
     def sees_all(self, user: bytes) -> bool:
         """Whether nothing is kept from a user; whoever asks has admitted the user."""
-        return self._core.roles is None and self._core.access.reach(user, _NOBODY, b"#") == WHOLE
+        return self._core.roles is None and self.reads_everything(user)
+
+    def reads_everything(self, user: bytes) -> bool:
+        """Whether a user has the permission to read everything, whatever roles make of what is said there."""
+        return self._core.access.reach(user, _NOBODY, b"#") == WHOLE
 
     def hides(self, user: bytes, message: Message | None) -> bool:
         """Whether a reading was made of something that the user may not see."""

@@ -49,6 +49,7 @@ PATIENCE: Final = 30 * SECOND  # with results, which come late when what makes t
 PATIENT_INTERVALS: Final = 6
 LOW_DISK: Final = 0.10
 FULL_DISK: Final = 0.03
+_OF_STREAM: Final = "#/streams/"
 
 _MAKER: Final = "look at the pipeline or macro that makes it: whether it runs, and whether what it reads still comes"
 
@@ -111,8 +112,11 @@ class Alerts:
     def _is_for(self, user: bytes, condition: Condition) -> bool:
         if condition.kind == MACRO:
             return self._gate.may_look(user, PREFIX + condition.subject)
-        row = self._lookout.index.get(condition.subject) if condition.kind == STALE else None
-        return self._lookout.views.sees_all(user) if row is None else self._lookout.views.sees(user, row)
+        views = self._lookout.views
+        if condition.kind == STALE and condition.link.startswith(_OF_STREAM):
+            row = self._lookout.index.get(condition.subject)
+            return views.sees_all(user) if row is None else views.sees(user, row)
+        return views.reads_everything(user)  # of what works and what does not, roles keep nothing back
 
     # -- what is wrong
 
@@ -155,7 +159,7 @@ class Alerts:
                     row.text,
                     f"{row.topic or row.text} is silent, and a reading is expected every {self._expected(row)}",
                     _MAKER if row.virtual else "see that the device is on and reaches its panel",
-                    f"#/streams{row.text}",
+                    f"{_OF_STREAM}{row.text[1:]}",
                     row.heard,
                 )
 
