@@ -16,6 +16,16 @@ _PLACED = """async ([campus, width]) => {
     return { ...placed, chips };
 }"""
 
+_DRAWN = """async ([keys, edges]) => {
+    const { graph } = await import('/static/parts/graph.js');
+    const drawing = graph(keys.map(key => ({ key, title: key, lines: [], kind: 'group' })), edges, 'a graph');
+    const places = [...drawing.querySelectorAll('.chip')].map(each => [
+        each.querySelector('title').textContent,
+        Number(/translate\\(([-.\\d]+)/.exec(each.getAttribute('transform'))[1]),
+    ]);
+    return { ...Object.fromEntries(places), arrows: drawing.querySelectorAll('.arrow').length };
+}"""
+
 
 def _grown(nodes: int, buildings: int) -> dict[str, Any]:
     """A campus of so many nodes, each kind of them, in so many buildings and outside."""
@@ -80,3 +90,14 @@ def test_a_repo_that_keeps_several_groups_is_one(visits: Visits, fake: Served) -
     after = visitor.page.evaluate(_PLACED, [told, 1000])
     assert len(after["chips"]) == len(before["chips"])
     assert len(after["links"]) == len(before["links"]) + 1
+
+
+def test_a_stage_that_publishes_into_what_it_reads_stands_behind_it(visits: Visits, fake: Served) -> None:
+    visitor = visits.come(fake.url)
+    visitor.go().head("Campus")
+    keys = ["raw", "rooms", "out", "by room", "comfort", "floor"]
+    edges = [["raw", "by room"], ["by room", "rooms"], ["rooms", "comfort"], ["comfort", "rooms"], ["rooms", "floor"]]
+    edges.append(["floor", "out"])
+    drawn = visitor.page.evaluate(_DRAWN, [keys, edges])
+    assert drawn["raw"] < drawn["by room"] < drawn["rooms"] < drawn["comfort"] == drawn["floor"] < drawn["out"]
+    assert drawn["arrows"] == len(edges)

@@ -55,7 +55,7 @@ def test_a_sensor_s_reading_is_on_the_page_as_it_comes(visits: Visits, node: Rea
 
 def test_a_stream_shows_its_past_and_each_reading_its_passport(visits: Visits, node: Real) -> None:
     visitor = visits.come(node.url)
-    visitor.go(f"#/streams{TEMP}").head("room/temp")
+    visitor.go(f"#/streams{TEMP}?range=1h").head("room/temp")
     expect(visitor.page.locator(".chart-foot")).to_contain_text("lowest 20")
     visitor.sees("Cel (°C)")
     link = visitor.page.get_by_role("table").get_by_role("link").first

@@ -47,7 +47,7 @@ export class Feed {
         h(
           "a",
           { href: to.stream(reading.stream) },
-          h("span", { class: "one-line", title: name }, format.tail(name)),
+          h("span", { class: "one-line", title: name }, format.tail(name, reading.virtual ? 3 : 2)),
           value,
         ),
       );

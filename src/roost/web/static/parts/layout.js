@@ -7,9 +7,12 @@ const CHIP_HEIGHT = 54;
 const GAP = 12;
 const LANE = 34; // between publishers, groups and keepers: links run here
 const PAD = 16;
+const FOOT = 26; // links between those of the last row hang into it
 const TITLE = 38;
 const BOX_GAP = 26;
 const CHIP = { least: 116, usual: 146, most: 184 };
+const AROUND = 64; // a name, in a chip
+const LETTER = 7.4; // as wide as most
 const ORDER = { panel: 0, gate: 0, node: 2, repo: 2 };
 
 /** Lay out a campus: {width, height, boxes, chips: Map(key → {x, y, width, height, item, kind}), links}. */
@@ -27,7 +30,7 @@ export function layout(told, width) {
       x += box.width + BOX_GAP;
       let foot = y + TITLE;
       for (const lane of lanes) foot = placeLane(chips, lane, box, foot) + LANE;
-      return Object.assign(box, { height: foot - LANE + PAD - y });
+      return Object.assign(box, { height: foot - LANE + FOOT - y });
     });
     const height = Math.max(...placed.map((each) => each.height));
     for (const box of placed) boxes.push(Object.assign(box, { height }));
@@ -78,7 +81,9 @@ function rowsOf(buildings, width) {
 
 function placeLane(chips, lane, box, top) {
   const inside = box.width - 2 * PAD;
-  const across = Math.max(1, Math.floor((inside + GAP) / (CHIP.least + GAP)));
+  const longest = Math.max(...lane.map(({ item, kind }) => (kind === "group" ? 0 : item.name.length)));
+  const least = Math.min(CHIP.most, Math.max(CHIP.least, AROUND + LETTER * longest));
+  const across = Math.max(1, Math.floor((inside + GAP) / (least + GAP)));
   const perRow = Math.ceil(lane.length / Math.ceil(lane.length / across)); // rows are about equally long
   const width = Math.min(CHIP.most, (inside - (perRow - 1) * GAP) / perRow);
   let y = top;

@@ -92,7 +92,7 @@ class Desk {
       this.since,
       h("span", { class: "grow" }),
       macro ? button("Delete", () => this.delete(), { kind: "danger", disabled: isLocked }) : null,
-      button(macro ? "Deploy this version" : "Deploy", () => this.deploy(), { kind: "first", disabled: isLocked }),
+      button("Deploy", () => this.deploy(), { kind: "first", disabled: isLocked }),
     );
     this.since.setAttribute("aria-label", "How much history");
     return h(

@@ -7,6 +7,18 @@ import { card, figures, head, table, tag } from "../parts/frame.js";
 import { empty } from "../parts/notice.js";
 
 const POLL_MS = 2000;
+const COUNTED = {
+  in_interests: "Interests in",
+  in_data: "Data in",
+  in_nacks: "Nacks in",
+  out_interests: "Interests out",
+  out_data: "Data out",
+  out_nacks: "Nacks out",
+  satisfied: "Interests answered",
+  unsatisfied: "Interests that nobody answered",
+  unsolicited: "Data that nobody asked for",
+  routes: "Names with a route",
+};
 
 export async function show({ scope }) {
   const place = h("div", {});
@@ -82,11 +94,11 @@ function shown({ faces, fib, strategies, store, pit, counters }, perSecond) {
               { label: "Where names lead" },
             )
           : empty("No routes", "Names are served here or not at all."),
-        { flush: true, props: { class: "half" } },
+        { flush: true, props: { class: "two-thirds" } },
       ),
       h(
         "div",
-        { class: "half stack" },
+        { class: "third stack" },
         card(
           "Strategies",
           table(
@@ -104,7 +116,7 @@ function shown({ faces, fib, strategies, store, pit, counters }, perSecond) {
               "Counters",
               table(
                 [
-                  ["What", ([key]) => key],
+                  ["What", ([key]) => COUNTED[key] ?? key],
                   ["Count", ([, value]) => value.toLocaleString("en"), "number"],
                 ],
                 Object.entries(counters).sort(([a], [b]) => a.localeCompare(b)),

@@ -9,6 +9,7 @@ import { graph } from "../parts/graph.js";
 import { empty } from "../parts/notice.js";
 
 const POLL_MS = 3000;
+const LATE_S = 60;
 const STATES = {
   running: ["good", "check"],
   failed: ["bad", "cross"],
@@ -54,7 +55,7 @@ function pipeline({ name, state, stages }) {
     ...stages.map((each) => ({
       key: `stage ${each.name}`,
       title: each.name,
-      lines: [`${rate(each.input_rate)} in, ${rate(each.output_rate)} out`],
+      lines: [`${rate(each.input_rate)} in`, `${rate(each.output_rate)} out`],
       kind: "stage",
     })),
   ];
@@ -100,11 +101,9 @@ function details(name, stages) {
   );
 }
 
-function behind({ lag, lag_s: seconds }) {
-  if (lag) return tag(format.counted(lag, "reading"), "warn", "warning");
-  if (seconds > 60) return tag(format.span(seconds * 1000), "warn", "warning");
-  if (seconds !== null && seconds !== undefined) return tag(format.span(seconds * 1000), "good", "check");
-  return lag === 0 ? tag("in step", "good", "check") : "not known";
+function behind({ lag_s: seconds }) {
+  if (seconds === null || seconds === undefined) return "not known";
+  return tag(format.span(seconds * 1000), ...(seconds > LATE_S ? ["warn", "warning"] : ["good", "check"]));
 }
 
 function groupLink(name) {

@@ -81,11 +81,11 @@ async function showDocument(place, topic, isNew, scope) {
   fill(place, waiting());
   const document_ = isNew ? null : await get(`/rbps/${format.path(topic)}`, {}, scope.signal);
   const seen = h("div", {});
-  const example = /[+#]/.test(topic) ? "" : topic;
+  const example = document_ ? await exampleOf(topic, scope) : topic;
   const input = h("input", {
     id: "views-topic",
-    value: example,
-    placeholder: topic.replaceAll("+", "room1").replace("#", "room1/temp"),
+    value: /[+#]/.test(topic) ? "" : topic,
+    placeholder: example,
     spellcheck: "false",
     autocomplete: "off",
   });
@@ -130,6 +130,16 @@ async function showDocument(place, topic, isNew, scope) {
     may("roles") ? edit(topic, document_, scope) : null,
   );
   if (document_) look();
+}
+
+/** A topic that a document governs: one that there is, or else one that there might be. */
+async function exampleOf(topic, scope) {
+  if (!/[+#]/.test(topic)) return topic;
+  const first = async (match) => (await get("/streams", { match, limit: 1 }, scope.signal)).items[0]?.topic;
+  const seen = await first(topic);
+  if (seen) return seen;
+  const made = topic.endsWith("#") ? null : await first(`Noctua/${topic}/+`); // what somebody gets instead of it
+  return made ? made.split("/").slice(1, -1).join("/") : topic.replaceAll("+", "room1").replace("#", "room1/temp");
 }
 
 function streams(names, topic) {

@@ -10,6 +10,7 @@ import { history, pointOf } from "../parts/history.js";
 import { empty, notice, trouble } from "../parts/notice.js";
 
 const RANGES = { "5m": 300_000, "1h": 3_600_000, "24h": 86_400_000, "7d": 604_800_000 };
+const YOUNG_MS = 600_000; // a stream of so short a past would be a line at the edge of an hour
 const ROWS = 20;
 const MAX_ROWS = 200;
 const CUT =
@@ -19,7 +20,8 @@ const GOOD = new Set(["good", "", null, undefined]);
 export async function show({ scope, name, parameters }) {
   const stream = `/${name.replace(/^\//, "")}`;
   const about = await get(`/streams/${format.path(stream)}`, {}, scope.signal);
-  const range = parameters.get("range") in RANGES ? parameters.get("range") : "1h";
+  const isYoung = about.interval_ms && about.count * about.interval_ms < YOUNG_MS;
+  const range = parameters.get("range") in RANGES ? parameters.get("range") : isYoung ? "5m" : "1h";
   const view = new Detail(scope, about, range);
   await view.start();
   return view.element;
