@@ -166,8 +166,8 @@ class Forge(Break):
     title = "Send forged readings"
     text = (
         "Somebody publishes a false fire alarm in the name of pi1: with the good key of pi2, which is not for that; "
-        "with a signature that does not fit; with a key that another anchor vouches for. Repos say why not, and "
-        "nobody gets to see it."
+        "with a signature that does not fit; with the key of another campus's anchor. Repos say why not, and nobody "
+        "gets to see it."
     )
 
     def __init__(

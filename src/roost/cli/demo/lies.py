@@ -1,4 +1,4 @@
-"""A false fire alarm in the name of pi1, signed in three ways, each wrong for a reason of its own.
+"""A false fire alarm in the name of pi1, signed in three ways that are wrong.
 
 pi1 has no smoke detector. So nobody could mistake a true reading of pi1, with the same number, for the forged one.
 """
@@ -10,14 +10,16 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from roost.cli.demo.keys import Keys
+from roost.naming import Name
 from roost.sim import deployment
+from roost.trust import generate, self_sign
 
 if TYPE_CHECKING:
     from roost.host.home_trust import Signers
-    from roost.naming import Name
     from roost.wire import Signer
 
 _LIAR: Final = deployment.panel("pi2").name
+_ELSEWHERE: Final = Name.parse("/Elsewhere/BMS")
 _VICTIM: Final = deployment.panel("pi1").name
 ALARM: Final = deployment.GROUP.stream("pi1", "room1", "smoke").name
 
@@ -53,11 +55,11 @@ class Spoiled:
 def lies(keys: Keys) -> tuple[Lie, ...]:
     """All of them."""
     mine, spoiled = keys.identities[_LIAR].signer, Spoiled(keys.identities[_VICTIM].signer)
-    elsewhere = deployment.identities(secrets.token_bytes, time.time_ns())  # all names as here, and all keys others
+    stranger = self_sign(generate(_ELSEWHERE, secrets.token_bytes, "ecdsa"), time.time_ns()).signer
     return (
         Lie("with the key of pi2", _signers(mine, mine)),
         Lie("with the name of pi1's key and a signature that does not fit", _signers(spoiled, mine)),
-        Lie("with a key of that name that another anchor vouches for", _signers(elsewhere[_VICTIM].signer, mine)),
+        Lie("with the key of another campus's anchor", _signers(stranger, mine)),
     )
 
 
