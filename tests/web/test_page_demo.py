@@ -170,8 +170,9 @@ def test_what_somebody_sees_depends_on_who_they_are(visits: Visits, demo: Demo) 
 def test_who_visits_may_look_and_not_break_anything(visits: Visits, demo: Demo) -> None:
     visitor = visits.come(demo.url)
     visitor.may_be_refused = True
-    visitor.go("#/demo").head("Break something")
+    visitor.go().head("Campus")
     log_in(visitor, "bob", demo.passwords["bob"])
+    visitor.go("#/demo").head("Break something")
     visitor.by("button", "Break it: Cut a building off").click()
     visitor.sees("you may look, and not break anything")
     visitor.sees(KEPT)
@@ -235,4 +236,4 @@ def log_in(visitor: Visitor, user: str, password: str) -> None:
     dialog.get_by_label("Name").fill(user)
     dialog.get_by_label("Password").fill(password)
     dialog.get_by_role("button", name="Log in").click()
-    expect(dialog).to_have_count(0)
+    expect(visitor.by("button", f"Account of {user}")).to_be_visible()

@@ -82,7 +82,8 @@ function rowsOf(buildings, width) {
 function placeLane(chips, lane, box, top) {
   const inside = box.width - 2 * PAD;
   const longest = Math.max(...lane.map(({ item, kind }) => (kind === "group" ? 0 : item.name.length)));
-  const least = Math.min(CHIP.most, Math.max(CHIP.least, AROUND + LETTER * longest));
+  const wanted = Math.min(CHIP.most, AROUND + LETTER * longest, (inside - GAP) / 2); // two abreast, on a phone too
+  const least = Math.max(CHIP.least, wanted);
   const across = Math.max(1, Math.floor((inside + GAP) / (least + GAP)));
   const perRow = Math.ceil(lane.length / Math.ceil(lane.length / across)); // rows are about equally long
   const width = Math.min(CHIP.most, (inside - (perRow - 1) * GAP) / perRow);
