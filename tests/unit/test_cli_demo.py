@@ -264,7 +264,7 @@ def test_a_process_that_is_killed_is_found_to_have_ended(tmp_path: Path, monkeyp
         assert found is not None
         found.kill()
         await found.wait()
-        with pytest.raises(RoostError, match="ended by itself, with status -9"):
+        with pytest.raises(RoostError, match="ended by itself, with status"):
             process.check()
         await process.stop()
         process.check()  # who was stopped has not ended by itself
