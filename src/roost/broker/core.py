@@ -32,7 +32,7 @@ from roost.broker.timers import Timers
 from roost.broker.vows import Vows
 from roost.machine.contract import Effect, Randomness, Rejected
 
-MAX_INSERT: Final = 512  # messages of one ticket: they are acknowledged together, so that many make several
+MAX_INSERT: Final = 128  # messages of one ticket: they are acknowledged together, so that many make several
 MAX_INSERT_BYTES: Final = 4 << 20  # of their payloads, which the last one may exceed
 _SAMPLE_BYTES: Final = 64
 

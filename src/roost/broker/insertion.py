@@ -53,6 +53,8 @@ MAX_WAITING: Final = 10_000  # messages that are not as durable as was asked, an
 MANY: Final = MAX_WAITING // 2  # messages that wait for the same; who brings more is to wait
 MAX_BATCH: Final = 1000  # messages in one write, which the last ticket may exceed
 PIECE: Final = 512  # messages that are signed at once; the last ticket may exceed it
+PARTS: Final = 4  # pieces that what waits is cut into: one is signed while the one before is written and handed on
+LEAST: Final = 128  # messages of a piece, if there are so many: each takes a write of its own
 MAX_WAITING_BYTES: Final = 64 << 20  # of their payloads; and so on, as above
 MANY_BYTES: Final = MAX_WAITING_BYTES // 2
 MAX_BATCH_BYTES: Final = 8 << 20  # with the last ticket less than what a shelf takes at once
@@ -281,8 +283,9 @@ class Insertion:
         effects: list[Effect] = []
         aside = self._unnumbered >= LARGE and (self.signing.aside or self.signing.is_busy)  # else it would overtake
         piece: list[Batch] = []
+        most = min(PIECE, max(LEAST, self._unnumbered // PARTS))
         count = size_bytes = 0
-        while self._waiting and count < PIECE and size_bytes < PIECE_BYTES:
+        while self._waiting and count < most and size_bytes < PIECE_BYTES:
             batch = self._waiting.popleft()
             count += len(batch.messages)
             size_bytes += batch.size_bytes
