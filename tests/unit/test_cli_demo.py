@@ -251,7 +251,9 @@ def test_a_pipeline_that_died_breaks_its_promise_and_is_told_once() -> None:
 def test_a_process_that_is_killed_is_found_to_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from roost.cli.demo import levels
 
-    monkeypatch.setattr(levels, "VERB", "import sys; print('runs', file=sys.stderr, flush=True); sys.stdin.read()")
+    monkeypatch.setattr(
+        levels, "VERB", "import signal, sys; print('runs', file=sys.stderr, flush=True); signal.pause()"
+    )
     keys: Any = SimpleNamespace(save=lambda *_: None)
 
     async def story() -> None:
@@ -264,7 +266,7 @@ def test_a_process_that_is_killed_is_found_to_have_ended(tmp_path: Path, monkeyp
         assert found is not None
         found.kill()
         await found.wait()
-        with pytest.raises(RoostError, match="ended by itself, with status"):
+        with pytest.raises(RoostError, match="ended by itself, with status -9"):
             process.check()
         await process.stop()
         process.check()  # who was stopped has not ended by itself
